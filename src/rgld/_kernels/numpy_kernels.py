@@ -1,0 +1,75 @@
+"""The kernels in NumPy, float32.
+
+Rows lie along the last axis and every operation is elementwise along it: no BLAS and no reduction over a
+contiguous axis, whose rounding depends on the shape of the block. What a row gets is therefore the same, to
+the bit, in any block and at any place of it.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+
+
+def project(columns: Floats, features: NDArray[np.int32], projection: Floats) -> Floats:
+    """z[t, c, i] = sum over j of columns[features[t, j], i] * projection[t, j, c].
+
+    Parameters
+    ----------
+    columns : (d, b) scaled values; features : (T, m) column numbers; projection : (T, m, r).
+
+    Returns
+    -------
+    z : (T, r, b)
+    """
+    n_views, n_features, n_dims = projection.shape
+    z = np.zeros((n_views, n_dims, columns.shape[1]), dtype=np.float32)
+    term = np.empty_like(z)
+    for j in range(n_features):
+        np.multiply(columns[features[:, j], None, :], projection[:, j, :, None], out=term)
+        z += term
+    return z
+
+
+def random_features(angles: Floats, phases: Floats, multiplier: float) -> Floats:
+    """phi = sqrt(2 / D) cos(angles / multiplier + phases), with angles (T, D, b) at the base bandwidth and
+    phases (T, D)."""
+    phi = np.divide(angles, np.float32(multiplier))
+    phi += phases[:, :, None]
+    np.cos(phi, out=phi)
+    phi *= np.float32(np.sqrt(2.0 / angles.shape[1]))
+    return phi
+
+
+def support(phi: Floats, mean_embedding: Floats) -> Floats:
+    """<phi, mean_embedding> per view and row: phi (T, D, b), mean_embedding (T, D), result (T, b)."""
+    total = phi[:, 0] * mean_embedding[:, 0, None]
+    for j in range(1, phi.shape[1]):
+        total += phi[:, j] * mean_embedding[:, j, None]
+    return total
+
+
+def neighbor_distance(z: Floats, references: Floats, n_neighbors: int) -> Floats:
+    """Root mean squared distance to the n_neighbors nearest references, leaving out one exact match.
+
+    Parameters
+    ----------
+    z : (r, b) projected rows; references : (r, C) projected training rows, C > n_neighbors.
+
+    Returns
+    -------
+    distance : (b,)
+    """
+    squared = np.subtract(z[0, :, None], references[0])
+    squared *= squared
+    difference = np.empty_like(squared)
+    for z_c, references_c in zip(z[1:], references[1:], strict=True):
+        np.subtract(z_c[:, None], references_c, out=difference)
+        difference *= difference
+        squared += difference
+    squared.partition(n_neighbors, axis=1)
+    nearest = np.sort(squared[:, : n_neighbors + 1], axis=1).T
+    total = np.where(nearest[0] == 0.0, nearest[n_neighbors], nearest[0])
+    for distance in nearest[1:n_neighbors]:
+        total += distance
+    return np.sqrt(total / np.float32(n_neighbors))

@@ -1,0 +1,95 @@
+"""Parameter constraints, and the one sentence said when one is broken.
+
+In: an estimator. Out: nothing, or a `ParameterError`. Called by `fit`, never by `__init__`, as scikit-learn asks.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .exceptions import ParameterError
+
+PREPROCESSINGS = ("standard", "robust", "quantile")
+"""The scalings a table can get; "auto" chooses one of them from the training columns."""
+
+
+class Constraint(NamedTuple):
+    """What a parameter must be, as a predicate and in words."""
+
+    holds: Callable[[Any], bool]
+    must_be: str
+
+
+def _integer(low: int) -> Constraint:
+    return Constraint(
+        lambda v: isinstance(v, Integral) and not isinstance(v, bool) and int(v) >= low, f"an integer of at least {low}"
+    )
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_)) and math.isfinite(float(value))
+
+
+def _share(high: float, closed: bool) -> Constraint:
+    def holds(value: Any) -> bool:
+        return _is_real(value) and (0 < value < high or (closed and value == high))
+
+    return Constraint(holds, f"a number in (0, {high:g}{']' if closed else ')'}")
+
+
+def _auto_or(other: Constraint) -> Constraint:
+    return Constraint(lambda v: (isinstance(v, str) and v == "auto") or other.holds(v), f"'auto' or {other.must_be}")
+
+
+def _are_multipliers(value: Any) -> bool:
+    return (
+        isinstance(value, (tuple, list, np.ndarray))
+        and len(value) > 0
+        and all(_is_real(v) and 1e-3 <= v <= 1e3 for v in value)
+    )
+
+
+def _is_random_state(value: Any) -> bool:
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        return int(value) >= 0
+    return value is None or isinstance(value, (np.random.RandomState, np.random.Generator))
+
+
+CONSTRAINTS: Mapping[str, Constraint] = {
+    "n_global_views": _integer(0),
+    "n_local_views": _integer(0),
+    "n_random_features": _integer(1),
+    "bandwidth_multipliers": Constraint(_are_multipliers, "a non-empty tuple of numbers in [0.001, 1000]"),
+    "n_bandwidth_pairs": _integer(1),
+    "n_references": _integer(2),
+    "n_neighbors": _integer(1),
+    "feature_fraction": _share(1.0, closed=True),
+    "min_features": _integer(1),
+    "projection_dim": _auto_or(_integer(1)),
+    "preprocessing": Constraint(
+        lambda v: isinstance(v, str) and v in ("auto", *PREPROCESSINGS), f"'auto' or one of {PREPROCESSINGS}"
+    ),
+    "contamination": _auto_or(_share(0.5, closed=True)),
+    "random_state": Constraint(_is_random_state, "None, a non-negative integer, a RandomState or a Generator"),
+    "n_jobs": Constraint(
+        lambda v: v is None or (isinstance(v, Integral) and not isinstance(v, bool) and int(v) != 0),
+        "None or an integer other than 0",
+    ),
+}
+
+
+def check_parameters(parameters: Mapping[str, Any]) -> None:
+    """Raise `ParameterError` for the first parameter that breaks its constraint."""
+    for name, constraint in CONSTRAINTS.items():
+        if not constraint.holds(parameters[name]):
+            raise ParameterError(f"{name} must be {constraint.must_be}, got {parameters[name]!r} instead.")
+    if parameters["n_global_views"] == 0 and parameters["n_local_views"] == 0:
+        raise ParameterError("n_global_views and n_local_views are both 0: at least one branch must have a view.")
+    if parameters["n_local_views"] > 0 and parameters["n_neighbors"] >= parameters["n_references"]:
+        raise ParameterError(
+            f"n_neighbors must be below n_references, got n_neighbors={parameters['n_neighbors']} with "
+            f"n_references={parameters['n_references']}: lower the first or raise the second."
+        )

@@ -1,0 +1,197 @@
+"""Preprocessing: column statistics, the choice of a scaling, the fitted scaling.
+
+In: the raw training matrix (n, d). Out: a `Scaling`, which turns blocks of raw rows into float32 columns.
+Only training rows are looked at, and no labels. The paper names the choice (standard, robust, quantile) and
+the statistics it rests on, without thresholds; ours are the constants below.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+CHUNK_BYTES = 32 * 2**20
+"""Columns are sorted in groups of at most about this many bytes."""
+
+LARGEST_VALUE = 1e9
+"""Scaled values are clipped here: no float32 sum, square or angle made of thousands of such values overflows."""
+
+N_QUANTILES = 1000
+"""Knots of the quantile transformation per column (scikit-learn's default for `QuantileTransformer`)."""
+
+SMALLEST_QUANTILE = 1e-7
+"""Quantile-transformed values stay within the normal quantiles of this and its complement (about 5.2), as in
+scikit-learn."""
+
+STRONG_SKEWNESS = 4.0
+"""Twice the skewness of an exponential distribution: beyond it a linear scaling leaves most of a column in a
+sliver of its range."""
+
+CONTINUOUS_DISTINCT_SHARE = 0.1
+"""A column counts as continuous if it has at least this share of distinct values ..."""
+DISTINCT_ROWS = 10_000
+"""... among at most this many rows: a thousand distinct values are a continuum in a table of any length."""
+
+SPARSE_MODE_SHARE = 0.5
+"""A column with more than this share of rows at one value is sparse: its quantiles would blow up the rest."""
+
+HEAVY_TAIL = 5.0
+"""Interquartile ranges from the median to the farthest value (6.7 standard deviations of a normal column):
+below this there is no outlier that could distort a mean and a standard deviation."""
+OUTLIER_FREE_COLUMNS = 0.9
+"""Share of the columns that must be without such values for "standard"."""
+
+
+@dataclass(frozen=True)
+class ColumnStatistics:
+    """What the choice of a scaling looks at, one number per column, and the quantiles the scalings need."""
+
+    center: NDArray[np.float64]
+    std: NDArray[np.float64]
+    median: NDArray[np.float64]
+    iqr: NDArray[np.float64]
+    value_range: NDArray[np.float64]
+    skewness: NDArray[np.float64]
+    """Third standardized moment; 0 for a constant column."""
+    tail_weight: NDArray[np.float64]
+    """Largest distance from the median, in interquartile ranges (in standard deviations where that is 0)."""
+    distinct_share: NDArray[np.float64]
+    """Distinct values divided by rows, at most `DISTINCT_ROWS` of them."""
+    mode_share: NDArray[np.float64]
+    """Share of rows that hold the column's most frequent value: sparsity, whatever the value is."""
+    quantiles: NDArray[np.float64]
+    """Evenly spaced quantiles, minimum to maximum, shape (d, q)."""
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """A fitted column-wise transformation."""
+
+    kind: str
+    """"standard", "robust" or "quantile"."""
+    center: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    quantiles: NDArray[np.float64]
+    """Shape (d, q) for "quantile"; (d, 0) otherwise."""
+
+
+def column_statistics(X: NDArray[np.floating]) -> ColumnStatistics:
+    """Return the statistics of every column of X, shape (n, d)."""
+    parts = [_sorted_statistics(columns) for columns in _sorted_columns(X)]
+    return ColumnStatistics(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+
+def _sorted_columns(X: NDArray[np.floating]) -> Iterator[NDArray[np.float64]]:
+    """Yield groups of columns as sorted float64 rows, shape (columns, n)."""
+    n_rows, n_columns = X.shape
+    step = max(1, CHUNK_BYTES // (8 * n_rows))
+    for start in range(0, n_columns, step):
+        columns = np.array(X[:, start : start + step].T, dtype=np.float64, order="C")
+        columns.sort(axis=1)
+        yield columns
+
+
+def _sorted_statistics(columns: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
+    n_columns, n_rows = columns.shape
+    # Magnitudes near the ends of the float range would overflow in squares: work in units of the largest magnitude.
+    unit = np.maximum(np.abs(columns[:, :1]), np.abs(columns[:, -1:]))
+    unit[unit == 0] = 1.0
+    with np.errstate(over="ignore"):
+        scaled = columns / unit
+    positions = np.linspace(0, n_rows - 1, min(N_QUANTILES, n_rows))
+    quantiles = _at(scaled, positions)
+    q25, median, q75 = _at(scaled, np.array([0.25, 0.5, 0.75]) * (n_rows - 1)).T
+    mean = scaled.mean(axis=1)
+    deviation = scaled - mean[:, None]
+    variance = (deviation**2).mean(axis=1)
+    std = np.sqrt(variance)
+    iqr = q75 - q25
+    width = scaled[:, -1] - scaled[:, 0]
+    spread = np.where(iqr > 0, iqr, np.where(std > 0, std, 1.0))
+    third_moment = (deviation**3).mean(axis=1)
+    skewness = np.divide(third_moment, variance * std, out=np.zeros(n_columns), where=variance * std > 0)
+    tail_weight = np.maximum(scaled[:, -1] - median, median - scaled[:, 0]) / spread
+    starts = np.concatenate((np.ones((n_columns, 1), bool), columns[:, 1:] > columns[:, :-1]), axis=1)
+    distinct = starts.sum(axis=1)
+    mode = np.array([np.diff(np.append(np.flatnonzero(row), n_rows)).max() for row in starts])
+    unit = unit[:, 0]
+    with np.errstate(over="ignore"):
+        iqr, width = iqr * unit, width * unit
+    return (
+        mean * unit,
+        std * unit,
+        median * unit,
+        iqr,
+        width,
+        skewness,
+        tail_weight,
+        distinct / min(n_rows, DISTINCT_ROWS),
+        mode / n_rows,
+        quantiles * unit[:, None],
+    )
+
+
+def _at(columns: NDArray[np.float64], positions: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the linearly interpolated order statistics of sorted columns, shape (columns, positions)."""
+    low = np.floor(positions).astype(np.intp)
+    high = np.minimum(low + 1, columns.shape[1] - 1)
+    weight = positions - low
+    return columns[:, low] + weight * (columns[:, high] - columns[:, low])
+
+
+def choose_preprocessing(statistics: ColumnStatistics) -> str:
+    """Return the scaling for a table with these columns, one word for the whole table.
+
+    "quantile" where most columns are strongly skewed and continuous, "standard" where hardly a column has
+    outliers, and "robust", the safe default, everywhere else. Constant columns have no say.
+    """
+    varying = statistics.std > 0
+    if not varying.any():
+        return "standard"
+    skewed = np.median(np.abs(statistics.skewness[varying])) > STRONG_SKEWNESS
+    continuous = np.median(statistics.distinct_share[varying]) >= CONTINUOUS_DISTINCT_SHARE
+    sparse = np.median(statistics.mode_share[varying]) > SPARSE_MODE_SHARE
+    if skewed and continuous and not sparse:
+        return "quantile"
+    if np.quantile(statistics.tail_weight[varying], OUTLIER_FREE_COLUMNS) <= HEAVY_TAIL:
+        return "standard"
+    return "robust"
+
+
+def fit_scaling(kind: str, statistics: ColumnStatistics) -> Scaling:
+    """Return the scaling `kind` fitted to the statistics. A column without spread is centred and left at 0."""
+    if kind == "standard":
+        center, scale = statistics.center, statistics.std
+    else:
+        center, scale = statistics.median, np.where(statistics.iqr > 0, statistics.iqr, statistics.value_range)
+    scale = np.where(scale > 0, scale, 1.0).clip(max=np.finfo(np.float64).max)
+    quantiles = statistics.quantiles if kind == "quantile" else statistics.quantiles[:, :0]
+    return Scaling(kind, center, scale, quantiles)
+
+
+def scaled_columns(scaling: Scaling, rows: NDArray[np.floating]) -> NDArray[np.float32]:
+    """Return raw rows (b, d) as scaled float32 columns (d, b), contiguous; every value depends on its own
+    cell alone."""
+    columns = rows.T.astype(np.float64, order="C")
+    if scaling.kind == "quantile":
+        for column, quantiles in zip(columns, scaling.quantiles, strict=True):
+            column[:] = normal_quantile(column, quantiles)
+    else:
+        with np.errstate(over="ignore"):
+            columns -= scaling.center[:, None]
+            columns /= scaling.scale[:, None]
+    return columns.clip(-LARGEST_VALUE, LARGEST_VALUE, out=columns).astype(np.float32)
+
+
+def normal_quantile(values: NDArray[np.float64], quantiles: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the normal score of each value's place among the quantiles; a tied quantile gives the middle of its run.
+
+    Interpolating from the left and from the right and averaging puts a value that fills a run of equal
+    quantiles in the middle of it.
+    """
+    levels = np.linspace(0.0, 1.0, len(quantiles))
+    from_left = np.interp(values, quantiles, levels)
+    from_right = np.interp(-values, -quantiles[::-1], -levels[::-1])
+    return ndtri(np.clip(0.5 * (from_left - from_right), SMALLEST_QUANTILE, 1.0 - SMALLEST_QUANTILE))

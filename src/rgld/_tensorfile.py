@@ -1,0 +1,199 @@
+"""A file of named arrays and text: the safetensors layout, with a checksum.
+
+In: arrays and a dictionary of strings. Out: a file that holds no code and that any safetensors reader opens.
+The layout: the length of the header (8 bytes, little-endian), a JSON header, the arrays back to back. The
+last array, "sha256", is the digest of every byte before it.
+
+Reading trusts nothing: sizes, names, types, shapes and offsets are checked against the length of the file
+before an array is made.
+"""
+
+import hashlib
+import json
+import math
+import os
+import stat
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .exceptions import ModelFileError
+
+MAX_FILE_BYTES = 2 * 2**30
+MAX_HEADER_BYTES = 32 * 2**20
+"""Generous bounds: a model of 10,000 columns takes some 30 MB, its column names less than 1 MB."""
+
+DIGEST = "sha256"
+DIGEST_BYTES = 32
+DTYPES = {
+    "F64": np.dtype("<f8"),
+    "F32": np.dtype("<f4"),
+    "I64": np.dtype("<i8"),
+    "I32": np.dtype("<i4"),
+    "U8": np.dtype("u1"),
+}
+DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
+
+
+class ArraySpec(NamedTuple):
+    """What the header says about an array."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+
+Arrays = dict[str, NDArray[Any]]
+Specs = Mapping[str, ArraySpec]
+
+
+def write_tensors(
+    path: str | os.PathLike[str], metadata: Mapping[str, str], arrays: Mapping[str, NDArray[Any]]
+) -> None:
+    """Write the file beside its final place, then rename it: a crash leaves the old file whole."""
+    target = Path(path)
+    beside = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        with open(beside, "xb") as file:
+            file.write(_content(metadata, arrays))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, target)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+
+
+def _content(metadata: Mapping[str, str], arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    header: dict[str, Any] = {"__metadata__": dict(metadata)}
+    chunks = []
+    start = 0
+    for name, array in {**arrays, DIGEST: np.zeros(DIGEST_BYTES, np.uint8)}.items():
+        little = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+        stop = start + little.nbytes
+        header[name] = {"dtype": DTYPE_NAMES[little.dtype], "shape": list(little.shape), "data_offsets": [start, stop]}
+        chunks.append(little.tobytes())
+        start = stop
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)  # arrays start at a multiple of 8, as the format recommends
+    content = len(text).to_bytes(8, "little") + text + b"".join(chunks[:-1])
+    return content + hashlib.sha256(content).digest()
+
+
+def read_tensors(path: str | os.PathLike[str], check: Callable[[Mapping[str, str], Specs], None]) -> Arrays:
+    """Return the arrays of the file; `check` sees the metadata and what the header promises before any array is read.
+
+    Raises
+    ------
+    ModelFileError
+        For anything but a whole, unchanged file of this layout.
+    """
+    with open(_regular_file(path), "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > MAX_FILE_BYTES:
+            raise ModelFileError(f"The model file has {size} bytes, expected at most {MAX_FILE_BYTES}.")
+        head = _read_exactly(file, 8)
+        text = _read_exactly(file, _bounded_length(head, size))
+        metadata, specs = _parse_header(text, size - 8 - len(text))
+        check(metadata, specs)
+        data = _read_exactly(file, size - 8 - len(text))
+    expected = hashlib.sha256(head + text)
+    expected.update(memoryview(data)[:-DIGEST_BYTES])
+    if expected.digest() != data[-DIGEST_BYTES:]:
+        raise ModelFileError("The model file is damaged: its checksum does not match its content.")
+    arrays: Arrays = {}
+    offset = 0
+    for name, (dtype, shape) in specs.items():
+        count = math.prod(shape)
+        arrays[name] = np.frombuffer(data, dtype, count, offset).reshape(shape).astype(dtype.newbyteorder("="))
+        offset += count * dtype.itemsize
+    return arrays
+
+
+def _regular_file(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
+    """Return the path if it leads to an ordinary file: opening a pipe or a device could wait for ever."""
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise ModelFileError(f"Expected a model file, got something that is not an ordinary file: {os.fspath(path)!r}.")
+    return path
+
+
+def _read_exactly(file: BinaryIO, n_bytes: int) -> bytes:
+    data = file.read(n_bytes)
+    if len(data) != n_bytes:
+        raise ModelFileError("The model file is truncated.")
+    return data
+
+
+def _bounded_length(head: bytes, size: int) -> int:
+    length = int.from_bytes(head, "little")
+    if length > min(MAX_HEADER_BYTES, size - 8 - DIGEST_BYTES):
+        raise ModelFileError("This is not a model file, or it is truncated: its header would be longer than the file.")
+    return length
+
+
+def _parse_header(text: bytes, data_size: int) -> tuple[Mapping[str, str], Specs]:
+    header = parse_json(text)
+    if not isinstance(header, dict):
+        raise ModelFileError("The model file's header is not an object.")
+    metadata = header.pop("__metadata__", None)
+    if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
+        raise ModelFileError("The model file's metadata is not a table of texts.")
+    specs: dict[str, ArraySpec] = {}
+    start = 0
+    for name, entry in header.items():
+        specs[name], start = _parse_entry(name, entry, start)
+    if start != data_size:
+        raise ModelFileError(f"The model file holds {data_size} bytes of arrays, its header describes {start}.")
+    if list(specs)[-1:] != [DIGEST] or specs[DIGEST] != ArraySpec(DTYPES["U8"], (DIGEST_BYTES,)):
+        raise ModelFileError("The model file does not end with its checksum.")
+    return metadata, specs
+
+
+def _parse_entry(name: str, entry: Any, start: int) -> tuple[ArraySpec, int]:
+    """Return the array's spec and its end; arrays lie back to back, so `start` is where it must begin."""
+    if (
+        not isinstance(entry, dict)
+        or set(entry) != {"dtype", "shape", "data_offsets"}
+        or entry["dtype"] not in tuple(DTYPES)
+    ):
+        raise ModelFileError(f"The model file describes array {name[:40]!r} in a way this version does not know.")
+    dtype, shape, offsets = DTYPES[entry["dtype"]], entry["shape"], entry["data_offsets"]
+    if not (_are_sizes(shape) and _are_sizes(offsets)):
+        raise ModelFileError(f"The model file gives array {name[:40]!r} a shape or place that is not a list of sizes.")
+    stop = start + math.prod(shape) * dtype.itemsize
+    if offsets != [start, stop]:
+        raise ModelFileError(
+            f"The model file gives array {name[:40]!r} the place {str(offsets)[:60]}, expected {[start, stop]}."
+        )
+    return ArraySpec(dtype, tuple(shape)), stop
+
+
+def _are_sizes(values: Any) -> bool:
+    return (
+        isinstance(values, list)
+        and len(values) <= 8
+        and all(type(v) is int and 0 <= v <= MAX_FILE_BYTES for v in values)
+    )
+
+
+def parse_json(text: bytes | str) -> Any:
+    """Parse JSON strictly: no NaN, no repeated names, no surprise by depth."""
+    try:
+        return json.loads(text, parse_constant=_reject_constant, object_pairs_hook=_unique_names)
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, ModelFileError):
+            raise
+        raise ModelFileError("The model file's header is not valid JSON.") from error
+
+
+def _reject_constant(name: str) -> None:
+    raise ModelFileError(f"The model file's header holds {name}, expected finite numbers.")
+
+
+def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise ModelFileError("The model file's header repeats a name.")
+    return result

@@ -1,0 +1,60 @@
+"""Views: which features a view looks at, and through which projection.
+
+In: a generator per view, the number of columns. Out: `Views`. Paper, section "Randomized views": a feature
+subset S_t without replacement, a Gaussian projection R_t with entries N(0, 1/r), z_t(x) = x[S_t] R_t.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+PROJECTION_DIMS = ((3, 2), (20, 5), (40, 8), (100, 12))
+"""The paper's rule for r: (largest number of columns, r); beyond the last row, 16."""
+LARGEST_PROJECTION_DIM = 16
+
+
+@dataclass(frozen=True)
+class Views:
+    """T views of equal shape: m features each, projected to r dimensions."""
+
+    features: NDArray[np.int32]
+    """S_t, column numbers, shape (T, m)."""
+    projection: NDArray[np.float32]
+    """R_t, shape (T, m, r)."""
+
+
+class ViewShape(NamedTuple):
+    """What every view of a fit has in common."""
+
+    n_columns: int
+    """d"""
+    n_features: int
+    """m"""
+    projection_dim: int
+    """r"""
+
+
+def view_shape(n_columns: int, feature_fraction: float, min_features: int, projection_dim: int | str) -> ViewShape:
+    """Return m = min(d, max(min_features, round(feature_fraction d))) and r, by the paper's table if "auto"."""
+    n_features = min(n_columns, max(min_features, round(feature_fraction * n_columns)))
+    return ViewShape(n_columns, n_features, _paper_dim(n_columns) if projection_dim == "auto" else int(projection_dim))
+
+
+def _paper_dim(n_columns: int) -> int:
+    for most_columns, dim in PROJECTION_DIMS:
+        if n_columns <= most_columns:
+            return dim
+    return LARGEST_PROJECTION_DIM
+
+
+def draw_views(rngs: Iterable[np.random.Generator], shape: ViewShape) -> Views:
+    """Draw S_t and R_t, one view per generator."""
+    n_columns, n_features, projection_dim = shape
+    features, projections = [], []
+    for rng in rngs:
+        features.append(rng.choice(n_columns, n_features, replace=False))
+        projections.append(rng.normal(scale=projection_dim**-0.5, size=(n_features, projection_dim)))
+    return Views(np.array(features, dtype=np.int32), np.array(projections, dtype=np.float32))
