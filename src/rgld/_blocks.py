@@ -7,7 +7,7 @@ or on `n_jobs`.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -53,7 +53,7 @@ class Blocks:
 
     def collect(
         self, function: Callable[[NDArray[np.float32]], NDArray[np.floating]], floats_per_row: int
-    ) -> NDArray[np.floating]:
+    ) -> NDArray[Any]:
         """Return function's arrays of all blocks side by side: rows along the last axis, as in each of them."""
         parts = self.map(function, floats_per_row)
         first = next(parts)

@@ -47,7 +47,8 @@ class GlobalBranch:
         random features."""
         projection, frequencies = self.views.projection.astype(np.float64), self.frequencies.astype(np.float64)
         directions = np.einsum("tmr,tdr->tmd", projection, frequencies) / self.base_bandwidth[:, None, None]
-        return directions.astype(np.float32)
+        rounded: NDArray[np.float32] = directions.astype(np.float32)
+        return rounded
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class LocalBranch:
         """Numbers the kernels hold per row: two arrays of distances, the projected row and one temporary,
         the gathered columns."""
         n_views, n_dims, n_references = self.references.shape
-        return 2 * n_references + 2 * n_views * n_dims + 2 * self.views.features.size
+        return int(2 * n_references + 2 * n_views * n_dims + 2 * self.views.features.size)
 
 
 @dataclass(frozen=True)

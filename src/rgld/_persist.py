@@ -20,15 +20,15 @@ from ._model import GlobalBranch, LocalBranch, Model
 from ._params import PREPROCESSINGS, check_parameters
 from ._preprocess import N_QUANTILES, Scaling
 from ._ranks import EXACT_CDF_SIZE, BranchRanks, Cdf
-from ._tensorfile import DIGEST, Arrays, ArraySpec, Specs, parse_json, read_tensors, write_tensors
+from ._tensorfile import DIGEST, Arrays, ArraySpec, Specs, open_tensors, parse_json, write_tensors
 from ._views import Views, view_shape
 from .exceptions import ModelFileError, ParameterError
 
 FORMAT = "rgld-model"
 VERSION = "1"
 NOTICE = (
-    "This file contains projected training rows (the references of the local branch), column statistics and column names: "
-    "treat it as you treat the training table. It contains no code."
+    "This file contains projected training rows (the references of the local branch), column statistics and column "
+    "names: treat it as you treat the training table. It contains no code."
 )
 
 F64, F32, I64, I32 = (np.dtype(kind) for kind in ("<f8", "<f4", "<i8", "<i4"))
@@ -134,13 +134,10 @@ def load_detector(path: str | PathLike[str]) -> SavedDetector:
     ModelFileError
         For a file that is not a whole, unchanged model file of a known version.
     """
-    header: list[Header] = []
-
-    def check(metadata: Mapping[str, str], specs: Specs) -> None:
-        header.append(_check_header(metadata, specs))
-
-    arrays = read_tensors(path, check)
-    return _detector_of(header[0], arrays)
+    with open_tensors(path) as tensors:
+        header = _check_header(tensors.metadata, tensors.specs)
+        arrays = tensors.read()
+    return _detector_of(header, arrays)
 
 
 @dataclass(frozen=True)
@@ -161,7 +158,8 @@ def _check_header(metadata: Mapping[str, str], specs: Specs) -> Header:
     if metadata.get("version") != VERSION:
         found = str(metadata.get("version"))[:20]
         raise ModelFileError(
-            f"The model file has format version {found!r}, this release reads version {VERSION!r}: use the release that wrote it, or fit again."
+            f"The model file has format version {found!r}, this release reads version {VERSION!r}: "
+            "use the release that wrote it, or fit again."
         )
     header = _parse_detector(parse_json(metadata.get("detector", "null")))
     expected = _expected_specs(header, specs)
@@ -172,10 +170,12 @@ def _check_header(metadata: Mapping[str, str], specs: Specs) -> Header:
         )
     for name, spec in expected.items():
         if specs[name] != spec:
-            raise ModelFileError(
-                f"The model file's array {name!r} has type {specs[name].dtype} and shape {specs[name].shape}, expected {spec.dtype} and {spec.shape}."
-            )
+            raise ModelFileError(f"The model file's array {name!r} is {_words(specs[name])}, expected {_words(spec)}.")
     return header
+
+
+def _words(spec: ArraySpec) -> str:
+    return f"{spec.dtype} of shape {spec.shape}"
 
 
 def _parse_detector(content: Any) -> Header:
@@ -213,7 +213,7 @@ def _expected_specs(header: Header, specs: Specs) -> dict[str, ArraySpec]:
     expected = {
         "scaling.center": ArraySpec(F64, (d,)),
         "scaling.scale": ArraySpec(F64, (d,)),
-        "scaling.quantiles": ArraySpec(F64, (d, n_quantiles)),
+        "scaling.quantiles": ArraySpec(F32, (d, n_quantiles)),
         DIGEST: ArraySpec(np.dtype("u1"), (32,)),
     }
     for branch, n_views in (("global", p["n_global_views"]), ("local", p["n_local_views"])):

@@ -6,7 +6,7 @@ the statistics it rests on, without thresholds; ours are the constants below.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ CHUNK_BYTES = 32 * 2**20
 
 LARGEST_VALUE = 1e9
 """Scaled values are clipped here: no float32 sum, square or angle made of thousands of such values overflows."""
+
+LARGEST_RAW_VALUE = np.finfo(np.float64).max / 2
+"""Statistics are taken of values clipped here, so that the range of a column is a finite number."""
 
 N_QUANTILES = 1000
 """Knots of the quantile transformation per column (scikit-learn's default for `QuantileTransformer`)."""
@@ -48,7 +51,7 @@ OUTLIER_FREE_COLUMNS = 0.9
 class ColumnStatistics:
     """What the choice of a scaling looks at, one number per column, and the quantiles the scalings need."""
 
-    center: NDArray[np.float64]
+    mean: NDArray[np.float64]
     std: NDArray[np.float64]
     median: NDArray[np.float64]
     iqr: NDArray[np.float64]
@@ -73,8 +76,8 @@ class Scaling:
     """"standard", "robust" or "quantile"."""
     center: NDArray[np.float64]
     scale: NDArray[np.float64]
-    quantiles: NDArray[np.float64]
-    """Shape (d, q) for "quantile"; (d, 0) otherwise."""
+    quantiles: NDArray[np.float32]
+    """Of the centred and scaled columns, shape (d, q) for "quantile"; (d, 0) otherwise."""
 
 
 def column_statistics(X: NDArray[np.floating]) -> ColumnStatistics:
@@ -89,47 +92,46 @@ def _sorted_columns(X: NDArray[np.floating]) -> Iterator[NDArray[np.float64]]:
     step = max(1, CHUNK_BYTES // (8 * n_rows))
     for start in range(0, n_columns, step):
         columns = np.array(X[:, start : start + step].T, dtype=np.float64, order="C")
+        columns.clip(-LARGEST_RAW_VALUE, LARGEST_RAW_VALUE, out=columns)
         columns.sort(axis=1)
         yield columns
 
 
 def _sorted_statistics(columns: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
+    """Return the fields of `ColumnStatistics` for sorted columns, in their order."""
     n_columns, n_rows = columns.shape
-    # Magnitudes near the ends of the float range would overflow in squares: work in units of the largest magnitude.
-    unit = np.maximum(np.abs(columns[:, :1]), np.abs(columns[:, -1:]))
+    quantiles = _at(columns, np.linspace(0, n_rows - 1, min(N_QUANTILES, n_rows)))
+    q25, median, q75 = _at(columns, np.array([0.25, 0.5, 0.75]) * (n_rows - 1)).T
+    lowest, highest = columns[:, 0], columns[:, -1]
+    iqr = q75 - q25
+
+    # Squares and cubes near the ends of the float range overflow or vanish: the largest magnitude is the unit.
+    unit = np.maximum(np.abs(lowest), np.abs(highest))
     unit[unit == 0] = 1.0
-    with np.errstate(over="ignore"):
-        scaled = columns / unit
-    positions = np.linspace(0, n_rows - 1, min(N_QUANTILES, n_rows))
-    quantiles = _at(scaled, positions)
-    q25, median, q75 = _at(scaled, np.array([0.25, 0.5, 0.75]) * (n_rows - 1)).T
+    scaled = columns / unit[:, None]
     mean = scaled.mean(axis=1)
     deviation = scaled - mean[:, None]
     variance = (deviation**2).mean(axis=1)
-    std = np.sqrt(variance)
-    iqr = q75 - q25
-    width = scaled[:, -1] - scaled[:, 0]
+    cubed_std = variance**1.5
+    skewness = np.divide((deviation**3).mean(axis=1), cubed_std, out=np.zeros(n_columns), where=cubed_std > 0)
+    std = np.sqrt(variance) * unit
+
     spread = np.where(iqr > 0, iqr, np.where(std > 0, std, 1.0))
-    third_moment = (deviation**3).mean(axis=1)
-    skewness = np.divide(third_moment, variance * std, out=np.zeros(n_columns), where=variance * std > 0)
-    tail_weight = np.maximum(scaled[:, -1] - median, median - scaled[:, 0]) / spread
+    tail_weight = np.maximum(highest - median, median - lowest) / spread
     starts = np.concatenate((np.ones((n_columns, 1), bool), columns[:, 1:] > columns[:, :-1]), axis=1)
     distinct = starts.sum(axis=1)
-    mode = np.array([np.diff(np.append(np.flatnonzero(row), n_rows)).max() for row in starts])
-    unit = unit[:, 0]
-    with np.errstate(over="ignore"):
-        iqr, width = iqr * unit, width * unit
+    most_frequent = np.array([np.diff(np.append(np.flatnonzero(row), n_rows)).max() for row in starts])
     return (
         mean * unit,
-        std * unit,
-        median * unit,
+        std,
+        median,
         iqr,
-        width,
+        highest - lowest,
         skewness,
         tail_weight,
         distinct / min(n_rows, DISTINCT_ROWS),
-        mode / n_rows,
-        quantiles * unit[:, None],
+        most_frequent / n_rows,
+        quantiles,
     )
 
 
@@ -163,35 +165,44 @@ def choose_preprocessing(statistics: ColumnStatistics) -> str:
 def fit_scaling(kind: str, statistics: ColumnStatistics) -> Scaling:
     """Return the scaling `kind` fitted to the statistics. A column without spread is centred and left at 0."""
     if kind == "standard":
-        center, scale = statistics.center, statistics.std
+        center, scale = statistics.mean, statistics.std
     else:
         center, scale = statistics.median, np.where(statistics.iqr > 0, statistics.iqr, statistics.value_range)
-    scale = np.where(scale > 0, scale, 1.0).clip(max=np.finfo(np.float64).max)
-    quantiles = statistics.quantiles if kind == "quantile" else statistics.quantiles[:, :0]
-    return Scaling(kind, center, scale, quantiles)
+    linear = Scaling(kind, center, np.where(scale > 0, scale, 1.0), np.empty((len(center), 0), np.float32))
+    if kind != "quantile":
+        return linear
+    return replace(linear, quantiles=_linearly_scaled(linear, statistics.quantiles))
 
 
 def scaled_columns(scaling: Scaling, rows: NDArray[np.floating]) -> NDArray[np.float32]:
-    """Return raw rows (b, d) as scaled float32 columns (d, b), contiguous; every value depends on its own
-    cell alone."""
-    columns = rows.T.astype(np.float64, order="C")
+    """Return raw rows (b, d) as scaled float32 columns (d, b), contiguous.
+
+    Every value depends on its own cell alone.
+    """
+    columns = _linearly_scaled(scaling, rows.T)
     if scaling.kind == "quantile":
         for column, quantiles in zip(columns, scaling.quantiles, strict=True):
-            column[:] = normal_quantile(column, quantiles)
-    else:
-        with np.errstate(over="ignore"):
-            columns -= scaling.center[:, None]
-            columns /= scaling.scale[:, None]
-    return columns.clip(-LARGEST_VALUE, LARGEST_VALUE, out=columns).astype(np.float32)
+            column[:] = normal_score(column, quantiles)
+    return columns
 
 
-def normal_quantile(values: NDArray[np.float64], quantiles: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the normal score of each value's place among the quantiles; a tied quantile gives the middle of its run.
+def _linearly_scaled(scaling: Scaling, columns: NDArray[np.floating]) -> NDArray[np.float32]:
+    """Return (columns - center) / scale, shape (d, b); what overflows is clipped with the rest."""
+    with np.errstate(over="ignore"):
+        scaled = np.subtract(columns, scaling.center[:, None], order="C")
+        scaled /= scaling.scale[:, None]
+    return scaled.clip(-LARGEST_VALUE, LARGEST_VALUE, out=scaled).astype(np.float32)
+
+
+def normal_score(values: NDArray[np.float32], quantiles: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return the normal quantile of each value's place among the sorted quantiles.
 
     Interpolating from the left and from the right and averaging puts a value that fills a run of equal
-    quantiles in the middle of it.
+    quantiles in the middle of the run.
     """
     levels = np.linspace(0.0, 1.0, len(quantiles))
     from_left = np.interp(values, quantiles, levels)
     from_right = np.interp(-values, -quantiles[::-1], -levels[::-1])
-    return ndtri(np.clip(0.5 * (from_left - from_right), SMALLEST_QUANTILE, 1.0 - SMALLEST_QUANTILE))
+    level = np.clip(0.5 * (from_left - from_right), SMALLEST_QUANTILE, 1.0 - SMALLEST_QUANTILE)
+    scores: NDArray[np.float64] = ndtri(level)
+    return scores

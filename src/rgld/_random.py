@@ -47,7 +47,8 @@ def sobol_points(rng: np.random.Generator, n_points: int, n_dims: int) -> NDArra
 
     Sobol sequences are balanced at powers of two: the next power is drawn and cut.
     """
-    return qmc.Sobol(n_dims, rng=rng).random_base2((n_points - 1).bit_length())[:n_points]
+    points: NDArray[np.float64] = qmc.Sobol(n_dims, rng=rng).random_base2((n_points - 1).bit_length())[:n_points]
+    return points
 
 
 def shifted_normals(points: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
@@ -57,4 +58,5 @@ def shifted_normals(points: NDArray[np.float64], rng: np.random.Generator) -> ND
     rotation), so that one set of points serves all views.
     """
     shifted = (points + rng.random(points.shape[1])) % 1.0
-    return ndtri(np.clip(shifted, SMALLEST_POINT, 1.0 - SMALLEST_POINT))
+    normals: NDArray[np.float64] = ndtri(np.clip(shifted, SMALLEST_POINT, 1.0 - SMALLEST_POINT))
+    return normals

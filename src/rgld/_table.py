@@ -5,6 +5,7 @@ NaN or infinity. This is the only module that knows frames. What is wrong with a
 sentence that names the column.
 """
 
+import contextlib
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -39,14 +40,19 @@ def read_matrix(estimator: BaseEstimator, X: Any, *, fitting: bool) -> NDArray[n
 
 
 def _reject_text(X: Any) -> None:
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    try:
+        frame = nw.from_native(X, eager_only=True, pass_through=True)
+    except nw.exceptions.DuplicateError as error:
+        names = list(X.columns)
+        repeated = sorted({str(name) for name in names if names.count(name) > 1})
+        raise TableError(f"Column names must be unique, got {repeated} more than once: rename or drop them.") from error
     if isinstance(frame, nw.DataFrame):
         _reject_text_columns(frame)
         return
     dtype = getattr(X, "dtype", None)
     if dtype is None and isinstance(X, (list, tuple)):
-        # Left to the numeric conversion: a list with text in it becomes an array of text here, as NumPy reads it.
-        dtype = np.asarray(X).dtype if _is_rectangular(X) else None
+        with contextlib.suppress(ValueError):  # rows of different lengths: scikit-learn says so below
+            dtype = np.asarray(X).dtype
     if dtype is None:
         return
     if dtype.kind in "US":
@@ -55,13 +61,8 @@ def _reject_text(X: Any) -> None:
         raise TableError(
             f"Expected numbers, got an array of dates or durations ({dtype}): convert it to numbers first."
         )
-    if dtype == object:
+    if dtype.kind == "O":
         _reject_text_cells(np.asarray(X))
-
-
-def _is_rectangular(rows: Any) -> bool:
-    lengths = {len(row) if hasattr(row, "__len__") else -1 for row in rows}
-    return len(lengths) == 1
 
 
 def _reject_text_columns(frame: Any) -> None:
@@ -73,16 +74,17 @@ def _reject_text_columns(frame: Any) -> None:
 def _reject_text_cells(cells: NDArray[np.object_]) -> None:
     """An object array may hold Python numbers; a text among them is an error even if it reads like a number."""
     for index in np.ndindex(cells.shape):
-        value = cells[index]
+        value: Any = cells[index]
         if isinstance(value, (str, bytes)):
             row, column = index[0], index[-1]
             raise TableError(
-                f"Column {column} holds text in row {row} ({str(value)[:40]!r}), expected numbers: drop it or encode it first."
+                f"Column {column} holds text in row {row} ({str(value)[:40]!r}), expected numbers: "
+                "drop it or encode it first."
             )
 
 
 def _reject_nonfinite(matrix: NDArray[np.floating], names: Any) -> None:
-    # The sum is finite when every value is: one pass without a mask the size of the table. It may overflow for finite values too.
+    # One pass without a mask the size of the table: a sum of finite values is finite, unless it overflows.
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(matrix.sum(dtype=np.float64)):
             return

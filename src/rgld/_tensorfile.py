@@ -13,7 +13,9 @@ import json
 import math
 import os
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -28,7 +30,7 @@ MAX_HEADER_BYTES = 32 * 2**20
 
 DIGEST = "sha256"
 DIGEST_BYTES = 32
-DTYPES = {
+DTYPES: dict[str, np.dtype[Any]] = {
     "F64": np.dtype("<f8"),
     "F32": np.dtype("<f4"),
     "I64": np.dtype("<i8"),
@@ -82,34 +84,44 @@ def _content(metadata: Mapping[str, str], arrays: Mapping[str, NDArray[Any]]) ->
     return content + hashlib.sha256(content).digest()
 
 
-def read_tensors(path: str | os.PathLike[str], check: Callable[[Mapping[str, str], Specs], None]) -> Arrays:
-    """Return the arrays of the file; `check` sees the metadata and what the header promises before any array is read.
+@dataclass(frozen=True)
+class TensorReader:
+    """A file whose header has been read and checked; its arrays have not been."""
 
-    Raises
-    ------
-    ModelFileError
-        For anything but a whole, unchanged file of this layout.
-    """
+    file: BinaryIO
+    head: bytes
+    metadata: Mapping[str, str]
+    specs: Specs
+    data_size: int
+
+    def read(self) -> Arrays:
+        """Return the arrays, if the checksum is right."""
+        data = _read_exactly(self.file, self.data_size)
+        digest = hashlib.sha256(self.head)
+        digest.update(memoryview(data)[:-DIGEST_BYTES])
+        if digest.digest() != data[-DIGEST_BYTES:]:
+            raise ModelFileError("The model file is damaged: its checksum does not match its content.")
+        arrays: Arrays = {}
+        offset = 0
+        for name, (dtype, shape) in self.specs.items():
+            count = math.prod(shape)
+            arrays[name] = np.frombuffer(data, dtype, count, offset).reshape(shape).astype(dtype.newbyteorder("="))
+            offset += count * dtype.itemsize
+        return arrays
+
+
+@contextmanager
+def open_tensors(path: str | os.PathLike[str]) -> Iterator[TensorReader]:
+    """Open a file and check its header against its length; anything but a file of this layout is a ModelFileError."""
     with open(_regular_file(path), "rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size > MAX_FILE_BYTES:
             raise ModelFileError(f"The model file has {size} bytes, expected at most {MAX_FILE_BYTES}.")
-        head = _read_exactly(file, 8)
-        text = _read_exactly(file, _bounded_length(head, size))
-        metadata, specs = _parse_header(text, size - 8 - len(text))
-        check(metadata, specs)
-        data = _read_exactly(file, size - 8 - len(text))
-    expected = hashlib.sha256(head + text)
-    expected.update(memoryview(data)[:-DIGEST_BYTES])
-    if expected.digest() != data[-DIGEST_BYTES:]:
-        raise ModelFileError("The model file is damaged: its checksum does not match its content.")
-    arrays: Arrays = {}
-    offset = 0
-    for name, (dtype, shape) in specs.items():
-        count = math.prod(shape)
-        arrays[name] = np.frombuffer(data, dtype, count, offset).reshape(shape).astype(dtype.newbyteorder("="))
-        offset += count * dtype.itemsize
-    return arrays
+        length = _read_exactly(file, 8)
+        text = _read_exactly(file, _bounded_length(length, size))
+        data_size = size - 8 - len(text)
+        metadata, specs = _parse_header(text, data_size)
+        yield TensorReader(file, length + text, metadata, specs, data_size)
 
 
 def _regular_file(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
@@ -126,8 +138,8 @@ def _read_exactly(file: BinaryIO, n_bytes: int) -> bytes:
     return data
 
 
-def _bounded_length(head: bytes, size: int) -> int:
-    length = int.from_bytes(head, "little")
+def _bounded_length(length_bytes: bytes, size: int) -> int:
+    length = int.from_bytes(length_bytes, "little")
     if length > min(MAX_HEADER_BYTES, size - 8 - DIGEST_BYTES):
         raise ModelFileError("This is not a model file, or it is truncated: its header would be longer than the file.")
     return length

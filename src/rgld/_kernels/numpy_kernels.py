@@ -70,6 +70,7 @@ def neighbor_distance(z: Floats, references: Floats, n_neighbors: int) -> Floats
     squared.partition(n_neighbors, axis=1)
     nearest = np.sort(squared[:, : n_neighbors + 1], axis=1).T
     total = np.where(nearest[0] == 0.0, nearest[n_neighbors], nearest[0])
-    for distance in nearest[1:n_neighbors]:
-        total += distance
-    return np.sqrt(total / np.float32(n_neighbors))
+    for squared_distance in nearest[1:n_neighbors]:
+        total += squared_distance
+    distance: Floats = np.sqrt(total / np.float32(n_neighbors))
+    return distance

@@ -1,0 +1,158 @@
+"""Algorithm 1 of the paper in plain float64 loops: slow, short, and what decides which numbers are right.
+
+Nothing is imported from the library. Everything random (features, projections, frequencies, phases, row pairs,
+reference rows) is an argument, so that the library and this twin can be given the same draws.
+"""
+
+import math
+from statistics import NormalDist
+
+
+def quantile(ordered, share):
+    """Linearly interpolated quantile of a sorted list."""
+    position = share * (len(ordered) - 1)
+    low = math.floor(position)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (position - low) * (ordered[high] - ordered[low])
+
+
+def scale_column(kind, column, values):
+    """Scale `values` by the statistics of the training `column`."""
+    n, ordered = len(column), sorted(column)
+    if kind == "standard":
+        center = sum(column) / n
+        spread = math.sqrt(sum((x - center) ** 2 for x in column) / n)
+    elif kind == "robust":
+        center = quantile(ordered, 0.5)
+        spread = quantile(ordered, 0.75) - quantile(ordered, 0.25) or ordered[-1] - ordered[0]
+    else:
+        return [quantile_score(ordered, x) for x in values]
+    return [(x - center) / (spread or 1.0) for x in values]
+
+
+def quantile_score(ordered, x):
+    """Normal score of the middle of x's place among the sorted training values (tables of at most 1000 rows)."""
+    n = len(ordered)
+    below = sum(v < x for v in ordered)
+    equal = sum(v == x for v in ordered)
+    if equal:
+        level = (below + 0.5 * (equal - 1)) / (n - 1)
+    elif below in (0, n):
+        level = float(below == n)
+    else:
+        left, right = ordered[below - 1], ordered[below]
+        level = (below - 1 + (x - left) / (right - left)) / (n - 1)
+    return NormalDist().inv_cdf(min(max(level, 1e-7), 1.0 - 1e-7))
+
+
+def scale_table(kind, train, rows):
+    """Scale the rows of a table by the training rows, column by column."""
+    columns = [scale_column(kind, [t[j] for t in train], [x[j] for x in rows]) for j in range(len(train[0]))]
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def project(row, features, projection):
+    """z_t(x) = x[S_t] R_t."""
+    return [sum(row[f] * projection[j][c] for j, f in enumerate(features)) for c in range(len(projection[0]))]
+
+
+def distance(a, b):
+    return math.sqrt(sum((x - y) ** 2 for x, y in zip(a, b, strict=True)))
+
+
+def base_bandwidth(z, pairs):
+    """Median distance of the row pairs; 0 gives way to the mean positive distance, that to 1."""
+    distances = sorted(distance(z[i], z[j]) for i, j in pairs)
+    median = quantile(distances, 0.5)
+    if median > 0:
+        return median
+    positive = [d for d in distances if d > 0]
+    return sum(positive) / len(positive) if positive else 1.0
+
+
+def random_features(z, frequencies, phases, bandwidth):
+    """phi(z) = sqrt(2/D) cos(W z / sigma + b)."""
+    n_features = len(frequencies)
+    return [
+        math.sqrt(2.0 / n_features) * math.cos(sum(w_c * z_c for w_c, z_c in zip(w, z, strict=True)) / bandwidth + b)
+        for w, b in zip(frequencies, phases, strict=True)
+    ]
+
+
+def global_view(train, rows, view, multipliers, pairs):
+    """View scores of the training rows and of new rows: mean over bandwidths of the standardized negative support."""
+    z_train = [project(x, view["features"], view["projection"]) for x in train]
+    z_rows = [project(x, view["features"], view["projection"]) for x in rows]
+    base, n = base_bandwidth(z_train, pairs), len(train)
+    scores = [0.0] * (n + len(rows))
+    for multiplier in multipliers:
+        phi = [random_features(z, view["frequencies"], view["phases"], multiplier * base) for z in z_train + z_rows]
+        mu = [sum(p[j] for p in phi[:n]) / n for j in range(len(phi[0]))]
+        support = [sum(p_j * mu_j for p_j, mu_j in zip(p, mu, strict=True)) for p in phi]
+        mean = sum(support[:n]) / n
+        std = math.sqrt(sum((s - mean) ** 2 for s in support[:n]) / n)
+        if std > 1e-6:
+            scores = [a + (mean - s) / std / len(multipliers) for a, s in zip(scores, support, strict=True)]
+    return scores[:n], scores[n:]
+
+
+def local_view(train, rows, view, n_neighbors):
+    """View scores: root mean squared distance to the k nearest references, leaving out one exact match."""
+    z_train = [project(x, view["features"], view["projection"]) for x in train]
+    z_rows = [project(x, view["features"], view["projection"]) for x in rows]
+    references = [z_train[i] for i in view["rows"]]
+    k = min(n_neighbors, len(references) - 1)
+    scores = []
+    for z in z_train + z_rows:
+        distances = sorted(distance(z, c) for c in references)
+        if distances[0] == 0.0:
+            distances = distances[1:]
+        scores.append(math.sqrt(sum(d * d for d in distances[:k]) / k))
+    return scores[: len(train)], scores[len(train) :]
+
+
+def normalized_rank(train_scores, s):
+    """Rank among the training scores: average rank for ties, straight lines between scores, a slow tail beyond them."""
+    ordered, n = sorted(train_scores), len(train_scores)
+    below, equal = sum(v < s for v in ordered), sum(v == s for v in ordered)
+    if equal:
+        return (below + 0.5 * equal) / n
+    unit = ordered[-1] - ordered[0] or max(abs(ordered[0]), 1.0)
+    if below == n:
+        return 1.0 - 0.5 / n / (1.0 + math.log1p((s - ordered[-1]) / unit))
+    if below == 0:
+        return 0.5 / n / (1.0 + math.log1p((ordered[0] - s) / unit))
+    left, right = ordered[below - 1], ordered[below]
+    r_left, r_right = normalized_rank(train_scores, left), normalized_rank(train_scores, right)
+    return r_left + (s - left) / (right - left) * (r_right - r_left)
+
+
+def rank_agg(views):
+    """Branch scores of training and new rows: mean rank over views, ranked again.
+
+    `views` holds (train, new) view scores.
+    """
+    train_ranks = [[normalized_rank(train, s) for s in train] for train, _ in views]
+    new_ranks = [[normalized_rank(train, s) for s in new] for train, new in views]
+    # Rounded, so that means which are equal on paper tie here too.
+    train = [round(sum(ranks) / len(views), 12) for ranks in zip(*train_ranks, strict=True)]
+    new = [round(sum(ranks) / len(views), 12) for ranks in zip(*new_ranks, strict=True)]
+    return [normalized_rank(train, s) for s in train], [normalized_rank(train, s) for s in new]
+
+
+def algorithm_1(train, rows, kind, global_views, local_views, pairs, multipliers, n_neighbors):
+    """Return view scores and final scores of the training rows and of new rows.
+
+    Returns
+    -------
+    dict with "global_views" and "local_views": lists of (train, new) view scores; "train" and "new": final scores.
+    """
+    scaled_train, scaled_rows = scale_table(kind, train, train), scale_table(kind, train, rows)
+    result = {
+        "global_views": [global_view(scaled_train, scaled_rows, view, multipliers, pairs) for view in global_views],
+        "local_views": [local_view(scaled_train, scaled_rows, view, n_neighbors) for view in local_views],
+    }
+    branches = [rank_agg(result[name]) for name in ("global_views", "local_views") if result[name]]
+    for i, part in enumerate(("train", "new")):
+        result[part] = [sum(scores) / len(branches) for scores in zip(*(branch[i] for branch in branches), strict=True)]
+    return result

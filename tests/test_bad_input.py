@@ -1,0 +1,228 @@
+"""Bad input: each case has an outcome, finite scores or one sentence that names the column or parameter."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+
+import rgld
+from rgld import RGLD
+
+SMALL = {"n_global_views": 4, "n_local_views": 3, "n_references": 30, "n_bandwidth_pairs": 200, "random_state": 0}
+NORMAL = np.random.default_rng(0).normal(size=(40, 3))
+
+
+def with_value(value, dtype=float):
+    X = NORMAL.astype(dtype)
+    X[7, 1] = value
+    return X
+
+
+BAD_TABLES = {
+    "NaN": (with_value(np.nan), r"Column 1 holds NaN in row 7, expected finite numbers"),
+    "two NaN": (np.where(NORMAL > 0.5, np.nan, NORMAL), r"Column \d holds NaN in row \d+ and \d+ more"),
+    "infinity": (with_value(np.inf), r"Column 1 holds infinity \(inf\) in row 7"),
+    "minus infinity": (with_value(-np.inf), r"Column 1 holds infinity \(inf\) in row 7"),
+    "float32 NaN": (with_value(np.nan, np.float32), r"Column 1 holds NaN in row 7"),
+    "NaN in a frame": (pd.DataFrame(with_value(np.nan), columns=list("abc")), r"Column 'b' holds NaN in row 7"),
+    "missing in a frame": (pd.DataFrame({"a": [1, None, 3]}, dtype="Int64"), r"Column 'a' holds NaN in row 1"),
+    "null in polars": (pl.DataFrame({"a": [1.0, None, 3.0]}), r"Column 'a' holds NaN in row 1"),
+    "no rows": (np.empty((0, 3)), r"0 sample\(s\).*minimum of 2 is required"),
+    "no columns": (np.empty((5, 0)), r"0 feature\(s\).*minimum of 1 is required"),
+    "one row": (NORMAL[:1], r"1 sample\(s\).*minimum of 2 is required"),
+    "one dimension": (NORMAL[:, 0], r"Expected 2D array, got 1D array"),
+    "three dimensions": (NORMAL[None], r"dim 3"),
+    "a number": (3.0, r"Expected 2D array"),
+    "None": (None, r"Expected 2D array, got scalar array|NoneType"),
+    "text": (NORMAL.astype(str), r"Expected numbers, got an array of text"),
+    "bytes": (NORMAL.astype("S"), r"Expected numbers, got an array of text"),
+    "text in a list": ([["1", "2"], ["3", "4"]], r"Expected numbers, got an array of text"),
+    "text in an object array": (with_value("x", object), r"Column 1 holds text in row 7 \('x'\), expected numbers"),
+    "numeric text in an object array": (with_value("1.5", object), r"Column 1 holds text in row 7 \('1.5'\)"),
+    "ragged list": ([[1.0, 2.0], [3.0]], r"inhomogeneous"),
+    "dates": (np.array([["2020-01-01"], ["2020-01-02"]], dtype="M8[D]"), r"Expected numbers, got an array of dates"),
+    "complex": (NORMAL + 1j, r"Complex data not supported"),
+    "sparse": (sp.csr_matrix(NORMAL), r"Sparse data was passed"),
+    "text column in pandas": (
+        pd.DataFrame({"a": [1, 2], "city": ["x", "y"]}),
+        r"Column 'city' holds String, expected numbers",
+    ),
+    "text column in polars": (
+        pl.DataFrame({"a": [1, 2], "city": ["x", "y"]}),
+        r"Column 'city' holds String, expected numbers",
+    ),
+    "category column": (pd.DataFrame({"c": pd.Categorical(["x", "y"])}), r"Column 'c' holds Categorical"),
+    "date column": (pl.DataFrame({"a": [1, 2]}).with_columns(d=pl.date(2020, 1, 1)), r"Column 'd' holds Date"),
+    "duplicate names": (pd.DataFrame(NORMAL, columns=["a", "b", "a"]), r"'a'"),
+    "mixed names": (pd.DataFrame(NORMAL, columns=["a", 1, "b"]), r"string names"),
+}
+
+
+@pytest.mark.parametrize(("table", "message"), BAD_TABLES.values(), ids=BAD_TABLES.keys())
+def test_bad_tables_are_refused_in_words(table, message):
+    with pytest.raises((ValueError, TypeError), match=message) as caught:
+        RGLD(**SMALL).fit(table)
+    assert "\n\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "name", [n for n in BAD_TABLES if n not in ("one row", "NaN in a frame", "duplicate names", "mixed names")]
+)
+def test_bad_tables_are_refused_when_scoring(name):
+    table = BAD_TABLES[name][0]
+    good = type(table)({"a": NORMAL[:, 0]}) if hasattr(table, "columns") else NORMAL
+    with pytest.raises((ValueError, TypeError)):
+        RGLD(**SMALL).fit(good).anomaly_score(table)
+
+
+def test_our_own_errors_are_one_sentence_of_one_family():
+    for table, _ in (
+        BAD_TABLES[name] for name in ("NaN", "infinity", "text", "text column in polars", "duplicate names")
+    ):
+        with pytest.raises(rgld.TableError) as caught:
+            RGLD(**SMALL).fit(table)
+        assert isinstance(caught.value, rgld.RGLDError) and isinstance(caught.value, ValueError)
+        assert "\n" not in str(caught.value) and str(caught.value).endswith(".")
+
+
+@pytest.mark.parametrize("width", [1, 2, 4])
+def test_wrong_number_of_columns_when_scoring(width):
+    with pytest.raises(ValueError, match=f"X has {width} features, but RGLD is expecting 3 features"):
+        RGLD(**SMALL).fit(NORMAL).predict(np.zeros((5, width)))
+
+
+@pytest.mark.parametrize("names", [["b", "a", "c"], ["a", "b", "x"], ["a", "b"], ["a", "b", "c", "d"]])
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_wrong_column_names_or_order_when_scoring(names, frame):
+    detector = RGLD(**SMALL).fit(frame({name: NORMAL[:, i] for i, name in enumerate("abc")}))
+    with pytest.raises(ValueError, match=r"feature names|features"):
+        detector.predict(frame({name: NORMAL[:, 0] for name in names}))
+
+
+BAD_PARAMETERS = [
+    ("n_global_views", -1),
+    ("n_global_views", 2.5),
+    ("n_local_views", True),
+    ("n_local_views", "10"),
+    ("n_random_features", 0),
+    ("bandwidth_multipliers", ()),
+    ("bandwidth_multipliers", (1.0, 0.0)),
+    ("bandwidth_multipliers", (1.0, np.nan)),
+    ("bandwidth_multipliers", (1e-30,)),
+    ("bandwidth_multipliers", 1.0),
+    ("n_bandwidth_pairs", 0),
+    ("n_references", 1),
+    ("n_neighbors", 0),
+    ("n_neighbors", 30),
+    ("n_neighbors", 31),
+    ("feature_fraction", 0.0),
+    ("feature_fraction", 1.5),
+    ("feature_fraction", np.nan),
+    ("min_features", 0),
+    ("projection_dim", 0),
+    ("projection_dim", "big"),
+    ("preprocessing", "minmax"),
+    ("preprocessing", None),
+    ("contamination", 0.0),
+    ("contamination", 0.6),
+    ("contamination", "some"),
+    ("random_state", -1),
+    ("random_state", "seed"),
+    ("n_jobs", 0),
+    ("n_jobs", 1.5),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), BAD_PARAMETERS)
+def test_bad_parameters_are_named_with_what_was_expected(name, value):
+    detector = RGLD(**{**SMALL, name: value})  # never at construction
+    with pytest.raises(rgld.ParameterError, match=rf"{name}.* must be .*{re.escape(repr(value))}") as caught:
+        detector.fit(NORMAL)
+    assert "\n" not in str(caught.value)
+
+
+def test_no_branch_at_all():
+    with pytest.raises(rgld.ParameterError, match="n_global_views and n_local_views are both 0"):
+        RGLD(n_global_views=0, n_local_views=0).fit(NORMAL)
+
+
+def _huge(rng):
+    return rng.normal(size=(60, 3)) * 1e300
+
+
+ODD_TABLES = {
+    "two rows": lambda rng: rng.normal(size=(2, 3)),
+    "three rows": lambda rng: rng.normal(size=(3, 3)),
+    "fewer rows than neighbours": lambda rng: rng.normal(size=(9, 4)),
+    "fewer rows than references": lambda rng: rng.normal(size=(25, 4)),
+    "one column": lambda rng: rng.normal(size=(60, 1)),
+    "two columns": lambda rng: rng.normal(size=(60, 2)),
+    "more columns than rows": lambda rng: rng.normal(size=(20, 300)),
+    "a constant column": lambda rng: np.column_stack((np.full(60, 7.0), rng.normal(size=60))),
+    "a constant huge column": lambda rng: np.column_stack((np.full(60, 1e308), rng.normal(size=60))),
+    "all columns constant": lambda rng: np.full((60, 3), 2.5),
+    "all zeros": lambda rng: np.zeros((60, 3)),
+    "mostly duplicates": lambda rng: np.repeat(rng.normal(size=(3, 3)), [50, 5, 5], axis=0),
+    "one row unlike the rest": lambda rng: np.vstack((np.zeros((59, 3)), np.ones((1, 3)))),
+    "huge": _huge,
+    "as large as can be": lambda rng: np.where(rng.random((60, 3)) < 0.5, 1, -1) * np.finfo(float).max,
+    "huge beside small": lambda rng: np.where(rng.random((60, 3)) < 0.1, 1e300, rng.normal(size=(60, 3))),
+    "denormal": lambda rng: rng.normal(size=(60, 3)) * 1e-310,
+    "denormal beside huge": lambda rng: np.where(rng.random((60, 3)) < 0.5, 1e300, 1e-310),
+    "smallest denormal": lambda rng: rng.integers(0, 2, size=(60, 3)) * 5e-324,
+    "far from the origin": lambda rng: rng.normal(size=(60, 3)) + 1e9,
+    "tiny spread": lambda rng: 1.0 + rng.normal(size=(60, 3)) * 1e-15,
+    "integers": lambda rng: rng.integers(-5, 5, size=(60, 3)),
+    "large integers": lambda rng: rng.integers(-(2**62), 2**62, size=(60, 3)),
+    "booleans": lambda rng: rng.random((60, 3)) < 0.5,
+    "float16": lambda rng: rng.normal(size=(60, 3)).astype(np.float16),
+    "float32 at its limit": lambda rng: (rng.normal(size=(60, 3)) * 1e37).astype(np.float32),
+    "numbers in an object array": lambda rng: rng.normal(size=(60, 3)).astype(object),
+    "a list of lists": lambda rng: rng.normal(size=(60, 3)).tolist(),
+    "bimodal with a wide gap": lambda rng: np.where(rng.random((60, 1)) < 0.5, -1e12, 1e12) + rng.normal(size=(60, 3)),
+}
+
+
+@pytest.mark.parametrize("make", ODD_TABLES.values(), ids=ODD_TABLES.keys())
+@pytest.mark.parametrize("preprocessing", ["auto", "standard", "robust", "quantile"])
+def test_odd_tables_get_finite_scores_inside_the_unit_interval(make, preprocessing):
+    table = make(np.random.default_rng(1))
+    detector = RGLD(preprocessing=preprocessing, random_state=0).fit(table)
+    new = np.asarray(table, dtype=float)
+    for X in (table, new * 0.5, new[::-1], -3.0 * new.clip(-5e307, 5e307), np.full_like(new, 1e308)):
+        for scores in (detector.anomaly_score(X), *detector.branch_scores(X)):
+            assert np.all((scores > 0) & (scores < 1))
+
+
+@pytest.mark.parametrize("preprocessing", ["auto", "standard", "robust", "quantile"])
+def test_equal_rows_are_neither_normal_nor_anomalous(preprocessing):
+    X = np.full((50, 3), 4.2)
+    detector = RGLD(preprocessing=preprocessing, random_state=0).fit(X)
+    np.testing.assert_array_equal(detector.anomaly_score(X), 0.5)
+    assert np.all(detector.predict(X) == 1)
+
+
+def test_a_row_unlike_equal_rows_stands_out():
+    X = np.zeros((50, 3))
+    X[13] = 1.0
+    assert RGLD(random_state=0).fit(X).anomaly_score(X).argmax() == 13
+
+
+def test_extreme_new_rows_do_not_tie():
+    X = np.random.default_rng(3).normal(size=(200, 4))
+    local = RGLD(random_state=0).fit(X).branch_scores(np.outer(np.geomspace(10, 1e6, 30), np.ones(4))).local_score
+    assert np.all(np.diff(local) > 0)
+
+
+def test_scores_survive_a_change_of_units():
+    """Scaling columns by powers of two changes nothing, to the bit."""
+    X = np.random.default_rng(4).lognormal(size=(300, 5))
+    units = 2.0 ** np.array([-30, 10, 0, 3, 100])
+    for preprocessing in ("auto", "standard", "robust", "quantile"):
+        one, other = (
+            RGLD.fast(random_state=0, preprocessing=preprocessing).fit(Y).anomaly_score(Y) for Y in (X, X * units)
+        )
+        np.testing.assert_array_equal(one, other)
