@@ -71,6 +71,11 @@ def test_ablations_are_plain_parameters(X, ablation):
     assert scores[0] > 0.9
 
 
+def test_numpy_integers_are_integers(X):
+    parameters = {name: np.int64(value) for name, value in SMALL.items()}
+    RGLD(**parameters, n_random_features=np.int32(5), projection_dim=np.int16(3), random_state=np.uint8(1)).fit(X)
+
+
 def test_signs_and_threshold(X):
     detector = RGLD(**SMALL, contamination=0.1, random_state=0).fit(X)
     scores = detector.anomaly_score(X)

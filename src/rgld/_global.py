@@ -14,14 +14,11 @@ from numpy.typing import NDArray
 
 from . import _kernels, _random
 from ._blocks import Blocks
-from ._model import GlobalBranch
+from ._model import SMALLEST_BANDWIDTH, SMALLEST_STD, GlobalBranch
 from ._views import Views, ViewShape, draw_views
 
 PAIR_BLOCK = 1024
 """Row pairs are projected in blocks of this many."""
-
-SMALLEST_STD = 1e-6
-"""A support is a float32 number of order 1: a standard deviation below this is rounding, and counts as 0."""
 
 
 @dataclass(frozen=True)
@@ -71,10 +68,6 @@ def draw_pairs(seed: int, n_rows: int, n_pairs: int) -> RowPairs:
     i = rng.integers(n_rows, size=n_pairs)
     j = rng.integers(n_rows - 1, size=n_pairs)
     return RowPairs(i, j + (j >= i))
-
-
-SMALLEST_BANDWIDTH = 1e-15
-"""Distances below this count as 0: smaller bandwidths would overflow the float32 angles of far rows."""
 
 
 def base_bandwidth(distances: NDArray[np.floating]) -> float:

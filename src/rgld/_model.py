@@ -14,6 +14,12 @@ from ._preprocess import Scaling
 from ._ranks import BranchRanks
 from ._views import Views
 
+SMALLEST_STD = 1e-6
+"""A support is a float32 number of order 1: a standard deviation below this is rounding, and counts as 0."""
+
+SMALLEST_BANDWIDTH = 1e-15
+"""Distances below this count as 0: smaller bandwidths would overflow the float32 angles of far rows."""
+
 
 @dataclass(frozen=True)
 class GlobalBranch:

@@ -58,6 +58,12 @@ def _is_random_state(value: Any) -> bool:
     return value is None or isinstance(value, (np.random.RandomState, np.random.Generator))
 
 
+def _is_n_jobs(value: Any) -> bool:
+    return value is None or (
+        isinstance(value, Integral) and not isinstance(value, bool) and 1 <= abs(int(value)) <= 4096
+    )
+
+
 CONSTRAINTS: Mapping[str, Constraint] = {
     "n_global_views": _integer(0),
     "n_local_views": _integer(0),
@@ -74,10 +80,7 @@ CONSTRAINTS: Mapping[str, Constraint] = {
     ),
     "contamination": _auto_or(_share(0.5, closed=True)),
     "random_state": Constraint(_is_random_state, "None, a non-negative integer, a RandomState or a Generator"),
-    "n_jobs": Constraint(
-        lambda v: v is None or (isinstance(v, Integral) and not isinstance(v, bool) and int(v) != 0),
-        "None or an integer other than 0",
-    ),
+    "n_jobs": Constraint(_is_n_jobs, "None or an integer other than 0 from -4096 to 4096"),
 }
 
 

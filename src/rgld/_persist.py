@@ -16,9 +16,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ._model import GlobalBranch, LocalBranch, Model
-from ._params import PREPROCESSINGS, check_parameters
-from ._preprocess import N_QUANTILES, Scaling
+from ._model import SMALLEST_BANDWIDTH, SMALLEST_STD, GlobalBranch, LocalBranch, Model
+from ._params import CONSTRAINTS, PREPROCESSINGS, check_parameters
+from ._preprocess import LARGEST_VALUE, N_QUANTILES, Scaling
 from ._ranks import EXACT_CDF_SIZE, BranchRanks, Cdf
 from ._tensorfile import DIGEST, Arrays, ArraySpec, Specs, open_tensors, parse_json, write_tensors
 from ._views import Views, view_shape
@@ -31,10 +31,26 @@ NOTICE = (
     "names: treat it as you treat the training table. It contains no code."
 )
 
+MAX_ROWS = 2**48
+"""More training rows than any table has; beyond, ranks would round to 1."""
+
 F64, F32, I64, I32 = (np.dtype(kind) for kind in ("<f8", "<f4", "<i8", "<i4"))
-LARGEST = {F64: np.finfo(F64).max, F32: 1e12}
-"""Magnitude of any float in a file. float32 arrays hold normals, embeddings and projected rows: all far
-below this, and no sum of them overflows."""
+RANGES = {
+    "scaling.center": (-np.finfo(F64).max, np.finfo(F64).max),
+    "scaling.scale": (np.finfo(F64).smallest_subnormal, np.finfo(F64).max),
+    "scaling.quantiles": (-LARGEST_VALUE, LARGEST_VALUE),
+    "projection": (-100.0, 100.0),
+    "frequencies": (-10.0, 10.0),
+    "phases": (0.0, 6.2832),
+    "base_bandwidth": (SMALLEST_BANDWIDTH, 1e15),
+    "mean_embedding": (-1.5, 1.5),
+    "support_mean": (-3.0, 3.0),
+    "support_std": (0.0, 3.0),
+    "references": (-1e18, 1e18),
+    "cdf_values": (-1e30, 1e30),
+    "cdf_ranks": (1e-18, 1.0 - 1e-16),
+}
+"""Wider than any fit can give, narrow enough that no float32 sum or square of them overflows: a score is never NaN."""
 
 
 class FittedDetector(Protocol):
@@ -185,18 +201,18 @@ def _parse_detector(content: Any) -> Header:
     header = Header(**content)
     checks = {
         "n_columns": type(header.n_columns) is int and header.n_columns >= 1,
-        "n_rows": type(header.n_rows) is int and header.n_rows >= 2,
+        "n_rows": type(header.n_rows) is int and 2 <= header.n_rows <= MAX_ROWS,
         "feature_names": header.feature_names is None or _are_names(header.feature_names, header.n_columns),
         "preprocessing": header.preprocessing in PREPROCESSINGS,
         "offset": type(header.offset) is float and math.isfinite(header.offset),
-        "parameters": isinstance(header.parameters, dict),
+        "parameters": isinstance(header.parameters, dict) and set(header.parameters) == set(CONSTRAINTS),
     }
     for name, holds in checks.items():
         if not holds:
             raise ModelFileError(f"The model file's {name} is not what a detector has.")
     try:
         check_parameters(header.parameters)
-    except (ParameterError, KeyError) as error:
+    except ParameterError as error:
         raise ModelFileError(f"The model file's parameters are out of range: {error}") from error
     return header
 
@@ -247,36 +263,26 @@ def _expected_specs(header: Header, specs: Specs) -> dict[str, ArraySpec]:
 
 def _detector_of(header: Header, arrays: Arrays) -> SavedDetector:
     p = header.parameters
-    _require_finite(arrays)
-    scaling = Scaling(
-        header.preprocessing, arrays["scaling.center"], arrays["scaling.scale"], arrays["scaling.quantiles"]
-    )
-    _require("scaling.scale", scaling.scale > 0)
-    _require("scaling.quantiles", np.diff(scaling.quantiles, axis=1) >= 0)
+    _require_ranges(arrays)
+    _require("scaling.quantiles", np.diff(arrays["scaling.quantiles"], axis=1) >= 0)
+    scaling = Scaling(header.preprocessing, *(arrays[f"scaling.{name}"] for name in ("center", "scale", "quantiles")))
+    multipliers = tuple(p["bandwidth_multipliers"])
     global_branch = global_ranks = local_branch = local_ranks = None
     if p["n_global_views"]:
-        multipliers = np.array(p["bandwidth_multipliers"], dtype=np.float64)
         learned = {name: arrays[f"global.{name}"] for name in GLOBAL_ARRAYS}
-        global_branch = GlobalBranch(_views_of("global", header, arrays), multipliers=multipliers, **learned)
-        _require(
-            "global.base_bandwidth", (global_branch.base_bandwidth > 1e-16) & (global_branch.base_bandwidth < 1e16)
+        _require("global.support_std", (learned["support_std"] == 0) | (learned["support_std"] > 0.9 * SMALLEST_STD))
+        global_branch = GlobalBranch(
+            _views_of("global", header, arrays), multipliers=np.array(multipliers, dtype=np.float64), **learned
         )
-        _require("global.support_std", global_branch.support_std >= 0)
         global_ranks = _ranks_of("global", header, arrays)
     if p["n_local_views"]:
         references = arrays["local.references"]
-        local_branch = LocalBranch(
-            _views_of("local", header, arrays), references, min(p["n_neighbors"], references.shape[2] - 1)
-        )
+        n_neighbors = min(p["n_neighbors"], references.shape[2] - 1)
+        local_branch = LocalBranch(_views_of("local", header, arrays), references, n_neighbors)
         local_ranks = _ranks_of("local", header, arrays)
     model = Model(scaling, global_branch, global_ranks, local_branch, local_ranks)
-    return SavedDetector(
-        {**p, "bandwidth_multipliers": tuple(p["bandwidth_multipliers"])},
-        header.n_columns,
-        header.feature_names,
-        header.offset,
-        model,
-    )
+    parameters = {**p, "bandwidth_multipliers": multipliers}
+    return SavedDetector(parameters, header.n_columns, header.feature_names, header.offset, model)
 
 
 def _require(name: str, holds: Any) -> None:
@@ -284,10 +290,10 @@ def _require(name: str, holds: Any) -> None:
         raise ModelFileError(f"The model file's array {name!r} holds values that no fitted model has.")
 
 
-def _require_finite(arrays: Arrays) -> None:
+def _require_ranges(arrays: Arrays) -> None:
     for name, array in arrays.items():
-        if array.dtype in LARGEST:
-            _require(name, np.abs(array) <= LARGEST[array.dtype])  # False for NaN
+        low, high = RANGES.get(name) or RANGES.get(name.split(".")[-1]) or (-math.inf, math.inf)
+        _require(name, (array >= low) & (array <= high))  # false for NaN
 
 
 def _views_of(branch: str, header: Header, arrays: Arrays) -> Views:
@@ -305,5 +311,4 @@ def _ranks_of(branch: str, header: Header, arrays: Arrays) -> BranchRanks:
     for cdf in cdfs:
         _require(f"{branch}.cdf_values", np.diff(cdf.values) > 0)
         _require(f"{branch}.cdf_ranks", np.diff(cdf.ranks) > 0)
-        _require(f"{branch}.cdf_ranks", (cdf.ranks > 0) & (cdf.ranks < 1))
     return BranchRanks(tuple(cdfs[:-1]), cdfs[-1])

@@ -191,7 +191,8 @@ def _linearly_scaled(scaling: Scaling, columns: NDArray[np.floating]) -> NDArray
     with np.errstate(over="ignore"):
         scaled = np.subtract(columns, scaling.center[:, None], order="C")
         scaled /= scaling.scale[:, None]
-    return scaled.clip(-LARGEST_VALUE, LARGEST_VALUE, out=scaled).astype(np.float32)
+    clipped: NDArray[np.float32] = scaled.clip(-LARGEST_VALUE, LARGEST_VALUE, out=scaled).astype(np.float32)
+    return clipped
 
 
 def normal_score(values: NDArray[np.float32], quantiles: NDArray[np.float32]) -> NDArray[np.float64]:

@@ -47,7 +47,7 @@ def sobol_points(rng: np.random.Generator, n_points: int, n_dims: int) -> NDArra
 
     Sobol sequences are balanced at powers of two: the next power is drawn and cut.
     """
-    points: NDArray[np.float64] = qmc.Sobol(n_dims, rng=rng).random_base2((n_points - 1).bit_length())[:n_points]
+    points: NDArray[np.float64] = qmc.Sobol(n_dims, rng=rng).random_base2(int(n_points - 1).bit_length())[:n_points]
     return points
 
 

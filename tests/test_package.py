@@ -1,0 +1,71 @@
+"""The package as a whole: what it exports, what it imports, what it says."""
+
+import os
+import re
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+import rgld
+
+ROOT = Path(__file__).parents[1]
+
+
+def run(code, **environment):
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **environment}, check=False
+    )
+
+
+def test_import_loads_nothing_heavy():
+    heavy = ("pandas", "polars", "pyarrow", "dask", "matplotlib", "torch", "numba", "typer", "rich")
+    # scikit-learn loads pandas where it is installed: only what comes on top of it counts.
+    loaded = f"{{m for m in {heavy} if m in sys.modules}}"
+    result = run(f"import sys, sklearn.base; before = {loaded}; import rgld; print(sorted({loaded} - before))")
+    assert result.stdout.strip() == "[]", result.stderr
+
+
+def test_everything_public_is_listed():
+    public = {n for n, v in vars(rgld).items() if not n.startswith("_") and not isinstance(v, types.ModuleType)}
+    assert public | {"__version__"} == set(rgld.__all__)
+
+
+def test_public_names_say_what_they_are():
+    for name in rgld.__all__:
+        if name != "__version__":
+            assert getattr(rgld, name).__doc__
+
+
+def test_errors_form_one_tree():
+    for error in (rgld.ParameterError, rgld.TableError, rgld.ModelFileError):
+        assert issubclass(error, rgld.RGLDError) and issubclass(error, ValueError)
+        assert error.__name__ in rgld.exceptions.__doc__
+
+
+@pytest.mark.parametrize("name", ["cuda", ""])
+def test_an_unknown_kernel_is_refused(name):
+    result = run("import rgld", RGLD_KERNELS=name)
+    assert "RGLD_KERNELS must be one of ['numpy']" in result.stderr
+
+
+def test_the_numpy_kernels_can_be_asked_for():
+    assert run("import rgld._kernels as k; print(k.name)", RGLD_KERNELS="numpy").stdout.strip() == "numpy"
+
+
+@pytest.mark.skipif(not (ROOT / "README.md").exists(), reason="the tests run outside the repository")
+def test_documents_name_every_parameter_and_the_version():
+    readme = (ROOT / "README.md").read_text()
+    for name in rgld.RGLD().get_params():
+        assert f"`{name}`" in readme
+    assert f"## {rgld.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+    assert f"version: {rgld.__version__}" in (ROOT / "CITATION.cff").read_text()
+
+
+@pytest.mark.skipif(not (ROOT / "docs").exists(), reason="the tests run outside the repository")
+def test_links_between_documents_lead_somewhere():
+    for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]:
+        for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
