@@ -50,7 +50,8 @@ RANGES = {
     "cdf_values": (-1e30, 1e30),
     "cdf_ranks": (1e-18, 1.0 - 1e-16),
 }
-"""Wider than any fit can give, narrow enough that no float32 sum or square of them overflows: a score is never NaN."""
+"""Wider than any fit can give, narrow enough that no float32 sum or square of them overflows: a score is
+never NaN."""
 
 
 class FittedDetector(Protocol):

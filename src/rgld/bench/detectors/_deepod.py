@@ -1,0 +1,48 @@
+"""What the detectors that come from DeepOD share.
+
+DeepOD 0.4.1 declares an old PyTorch, and importing the package imports time-series models with needs of
+their own. It is therefore installed without its dependencies, and only the tabular module asked for is
+imported.
+"""
+
+import importlib
+import importlib.util
+import sys
+from types import ModuleType
+from typing import Any
+
+NEEDS = {
+    "torch": "pip install 'rgld[deep]' (or a CPU build of torch)",
+    "deepod": "pip install --no-deps deepod",
+}
+
+
+class DeepOD:
+    """One of DeepOD's tabular models, on the CPU, quiet."""
+
+    def __init__(self, module: str, name: str, seed: int, settings: dict[str, Any]) -> None:
+        model = getattr(import_tabular(module), name)
+        self._model = model(**{"device": "cpu", "verbose": 0, "random_state": seed, **settings})
+
+    def fit(self, X: Any) -> "DeepOD":
+        self._model.fit(X)
+        return self
+
+    def decision_function(self, X: Any) -> Any:
+        return self._model.decision_function(X)
+
+
+def import_tabular(module: str) -> ModuleType:
+    """Import deepod.models.tabular.MODULE without running the packages' own imports."""
+    for package in ("deepod", "deepod.models", "deepod.models.tabular"):
+        if package not in sys.modules:
+            bare = ModuleType(package)
+            if package == "deepod":
+                spec = importlib.util.find_spec(package)
+                assert spec is not None and spec.submodule_search_locations, "NEEDS was checked before"
+                bare.__path__ = list(spec.submodule_search_locations)
+            else:
+                parent, _, name = package.rpartition(".")
+                bare.__path__ = [f"{sys.modules[parent].__path__[0]}/{name}"]
+            sys.modules[package] = bare
+    return importlib.import_module(f"deepod.models.tabular.{module}")

@@ -1,0 +1,3 @@
+"""What the detectors that come from PyOD share."""
+
+NEEDS = {"pyod": "pip install 'rgld[bench]'"}

@@ -1,0 +1,16 @@
+"""Empirical cumulative distributions; the published numbers predate a bug fix of April 2022."""
+
+from typing import Any
+
+from ._pyod import NEEDS as NEEDS
+
+NAME = "ECOD"
+GROUP = "statistical"
+WARM = True
+
+
+def make(seed: int, **settings: Any) -> Any:
+    """Return PyOD's detector with its defaults."""
+    from pyod.models.ecod import ECOD
+
+    return ECOD(**{**settings})

@@ -1,0 +1,13 @@
+"""RGLD with the paper's settings; every parameter can be set."""
+
+from typing import Any
+
+NAME = "RGLD"
+GROUP = "rgld"
+
+
+def make(seed: int, **settings: Any) -> Any:
+    """Return our detector in the study's sign."""
+    from ._ours import Ours
+
+    return Ours("RGLD", seed, settings)

@@ -1,0 +1,13 @@
+"""RGLD-Fast: half the views, random features and references."""
+
+from typing import Any
+
+NAME = "RGLD-Fast"
+GROUP = "rgld"
+
+
+def make(seed: int, **settings: Any) -> Any:
+    """Return our detector in the study's sign."""
+    from ._ours import Ours
+
+    return Ours("fast", seed, settings)

@@ -1,0 +1,15 @@
+"""Scale learning: the size of a subspace predicted from its content."""
+
+from typing import Any
+
+from ._deepod import NEEDS as NEEDS
+
+NAME = "SLAD"
+GROUP = "deep"
+
+
+def make(seed: int, **settings: Any) -> Any:
+    """Return DeepOD's detector with its defaults."""
+    from ._deepod import DeepOD
+
+    return DeepOD("slad", "SLAD", seed, settings)

@@ -1,0 +1,16 @@
+"""Subspace outlier degree."""
+
+from typing import Any
+
+from ._pyod import NEEDS as NEEDS
+
+NAME = "SOD"
+GROUP = "statistical"
+WARM = True
+
+
+def make(seed: int, **settings: Any) -> Any:
+    """Return PyOD's detector with its defaults."""
+    from pyod.models.sod import SOD
+
+    return SOD(**{**settings})

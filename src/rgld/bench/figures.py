@@ -1,0 +1,250 @@
+"""Figures: pure functions of tables. Each returns a Matplotlib figure.
+
+One look for all: our detector in one strong colour, everything else muted; direct labels instead of legends
+where there is room.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import matplotlib
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from scipy.stats import friedmanchisquare, studentized_range
+
+from rgld import RGLD
+
+from .synthetic import global_against_local, sparse_subspace, two_scales
+
+OURS, MUTED, ACCENT = "#c1272d", "#8a94a0", "#2f5d8a"
+STYLE: dict[Any, Any] = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e8eaed",
+    "axes.axisbelow": True,
+    "svg.hashsalt": "rgld",  # the same figure gives the same file
+}
+
+
+def _figure(width: float, height: float, columns: int = 1) -> tuple[Figure, list[Axes]]:
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        axes = figure.subplots(1, columns, squeeze=False)[0]
+    return figure, list(axes)
+
+
+def _colour(method: str) -> str:
+    return OURS if method.startswith("RGLD") else MUTED
+
+
+def pareto(main: pd.DataFrame, measure: str = "auroc") -> Figure:
+    """Return accuracy against runtime with the Pareto front: no method above and to the left of it."""
+    figure, (axes,) = _figure(7.5, 4.6)
+    table = main.dropna(subset=[measure, "time"]).sort_values("time")
+    axes.scatter(table["time"], table[measure], c=[_colour(m) for m in table.index], s=28, zorder=3)
+    best = table[measure].cummax()
+    front = table[table[measure] >= best]
+    axes.step(front["time"], front[measure], where="post", color=ACCENT, linewidth=1, zorder=2)
+    axes.set_xscale("log")
+    _spread_labels(axes, table, measure)
+    axes.set_xlabel("mean seconds, fit and score (logarithmic)")
+    axes.set_ylabel(f"mean {measure.upper()} (%)")
+    return figure
+
+
+def _spread_labels(axes: Axes, table: pd.DataFrame, measure: str) -> None:
+    """Write each method beside its point, moved up or down until no two labels overlap."""
+    low, high = table[measure].min(), table[measure].max()
+    axes.set_ylim(low - 0.06 * (high - low), high + 0.08 * (high - low))
+    step = 0.034 * (high - low)
+    logs = np.log10(table["time"])
+    width = 0.16 * (logs.max() - logs.min())
+    placed: list[tuple[float, float]] = []
+    for method in table.sort_values(measure, ascending=False).index:
+        x, y = float(logs[method]), float(table.at[method, measure])
+        place = y
+        while any(abs(place - other) < step and abs(x - at) < width for at, other in placed):
+            place -= step / 4
+        placed.append((x, place))
+        axes.annotate(
+            method,
+            (table.at[method, "time"], place),
+            xytext=(5, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=7.5,
+            color=OURS if method.startswith("RGLD") else "#3c4650",
+        )
+
+
+def critical_difference(scores: pd.DataFrame, alpha: float = 0.05) -> Figure:
+    """Return the average ranks of methods with bars over those that Nemenyi's test cannot tell apart.
+
+    `scores` is datasets x methods, larger is better; datasets with a missing cell are left out.
+    """
+    complete = scores.dropna()
+    n, k = complete.shape
+    ranks = complete.rank(axis=1, ascending=False).mean().sort_values()
+    p_value = friedmanchisquare(*(complete[c] for c in complete)).pvalue
+    distance = studentized_range.ppf(1 - alpha, k, np.inf) / np.sqrt(2) * np.sqrt(k * (k + 1) / (6 * n))
+    figure, (axes,) = _figure(7.5, 0.28 * k + 1.2)
+    axes.grid(False)
+    axes.spines["left"].set_visible(False)
+    axes.set_yticks([])
+    axes.invert_yaxis()
+    for place, (method, rank) in enumerate(ranks.items()):
+        axes.plot([rank], [place], "o", color=_colour(str(method)), markersize=5)
+        axes.text(rank + 0.15, place, f"{method}  {rank:.2f}", va="center", fontsize=8, color=_colour(str(method)))
+    for number, (first, last) in enumerate(_groups(ranks.to_numpy(), distance)):
+        axes.plot(
+            ranks.iloc[[first, last]],
+            [k + 0.2 + 0.35 * number] * 2,
+            color="#3c4650",
+            linewidth=2.5,
+            solid_capstyle="butt",
+        )
+    axes.set_xlim(ranks.min() - 0.5, ranks.max() + 3)
+    axes.set_xlabel(
+        f"average rank over {n} datasets (1 is best); bars: no difference at {alpha:g}, "
+        f"critical distance {distance:.2f}; Friedman p = {p_value:.1g}"
+    )
+    return figure
+
+
+def _groups(ranks: np.ndarray, distance: float) -> list[tuple[int, int]]:
+    """Return the longest runs of methods whose ranks lie within the critical distance."""
+    groups: list[tuple[int, int]] = []
+    for first in range(len(ranks)):
+        last = int(np.searchsorted(ranks, ranks[first] + distance, side="right")) - 1
+        if last > first and (not groups or last > groups[-1][1]):
+            groups.append((first, last))
+    return groups
+
+
+def lines(
+    series: dict[str, pd.DataFrame], x_label: str, measures: Sequence[str], log_x: bool = False, log_y: bool = False
+) -> Figure:
+    """Return one panel per measure; each series is a frame indexed by x with the measures as columns."""
+    figure, axes = _figure(3.6 * len(measures), 3.0, len(measures))
+    for panel, measure in zip(axes, measures, strict=True):
+        for name, frame in series.items():
+            values = frame[measure].dropna()
+            colour = OURS if name.startswith("RGLD") else None
+            panel.plot(values.index, values, "o-", markersize=3.5, linewidth=1.4, color=colour, label=name)
+        if log_x:
+            panel.set_xscale("log")
+        if log_y:
+            panel.set_yscale("log")
+        panel.set_xlabel(x_label)
+        panel.set_ylabel(
+            {"auroc": "mean AUROC (%)", "auprc": "mean AUPRC (%)", "seconds": "seconds, fit and score"}.get(
+                measure, measure
+            )
+        )
+    if len(series) > 1:
+        axes[-1].legend(fontsize=7, frameon=False)
+    return figure
+
+
+def difference_bars(comparison: pd.DataFrame, label: str) -> Figure:
+    """Return our figure minus the paper's, by dataset, sorted."""
+    values = comparison["difference"].sort_values()
+    figure, (axes,) = _figure(7.5, 0.16 * len(values) + 0.9)
+    axes.barh(values.index, values, color=[OURS if v >= 0 else MUTED for v in values], height=0.7)
+    axes.axvline(0, color="#3c4650", linewidth=0.8)
+    axes.tick_params(axis="y", labelsize=6.5)
+    axes.grid(axis="y", visible=False)
+    axes.margins(y=0.01)
+    axes.set_xlabel(label)
+    return figure
+
+
+def motivation_scales(seed: int = 0) -> Figure:
+    """Return the first motivating example: a fine and a broad bandwidth see different anomalies, all four
+    see both."""
+    X, y = two_scales(seed=seed)
+    settings = {
+        "fine bandwidth (0.25)": (0.25,),
+        "broad bandwidth (2)": (2.0,),
+        "four bandwidths": (0.25, 0.5, 1.0, 2.0),
+    }
+    detectors = {
+        name: RGLD(
+            n_local_views=0,
+            n_random_features=100,
+            bandwidth_multipliers=value,
+            preprocessing="standard",
+            random_state=seed,
+        )
+        for name, value in settings.items()
+    }
+    return _score_maps(X, y, {name: d.fit(X).anomaly_score for name, d in detectors.items()}, ("gaps", "beyond"))
+
+
+def motivation_branches(seed: int = 0) -> Figure:
+    """Return the second motivating example: what the global and what the local branch see, and both together."""
+    X, y = global_against_local(seed=seed)
+    common: dict[str, Any] = {"preprocessing": "standard", "random_state": seed}
+    detectors = {
+        "global branch": RGLD(n_local_views=0, n_random_features=100, **common),
+        "local branch": RGLD(n_global_views=0, **common),
+        "both": RGLD(n_random_features=100, **common),
+    }
+    return _score_maps(X, y, {name: d.fit(X).anomaly_score for name, d in detectors.items()}, ("clump", "hole"))
+
+
+def _score_maps(X: np.ndarray, y: np.ndarray, scores: dict[str, Any], kinds: tuple[str, str]) -> Figure:
+    """Draw the score over the plane; the two kinds of anomalies alternate in the table, and each gets its AUROC."""
+    figure, axes = _figure(3.3 * len(scores), 3.1, len(scores))
+    low, high = X.min(axis=0) - 1, X.max(axis=0) + 1
+    grid = [np.linspace(a, b, 90) for a, b in zip(low, high, strict=True)]
+    points = np.stack(np.meshgrid(*grid), axis=-1)
+    for panel, (name, score) in zip(axes, scores.items(), strict=True):
+        heat = score(points.reshape(-1, 2)).reshape(points.shape[:2])
+        panel.pcolormesh(*grid, heat, cmap="Blues", vmin=0, vmax=1, shading="auto", rasterized=True)
+        panel.scatter(X[y == 0, 0], X[y == 0, 1], s=2, color="#3c4650", alpha=0.5, linewidths=0)
+        panel.scatter(X[y == 1, 0], X[y == 1, 1], s=14, color=OURS, edgecolors="white", linewidths=0.4)
+        given = score(X)
+        normal, anomalous = given[y == 0], given[y == 1]
+        aurocs = [(part[:, None] > normal).mean() for part in (anomalous[::2], anomalous[1::2])]
+        parts = ", ".join(f"{kind} {100 * auroc:.0f}" for kind, auroc in zip(kinds, aurocs, strict=True))
+        panel.set_title(f"{name}\nAUROC: {parts}", fontsize=8)
+        panel.grid(False)
+        panel.set_xticks([])
+        panel.set_yticks([])
+    return figure
+
+
+def motivation_views(seed: int = 0) -> Figure:
+    """Return the third motivating example: one view sees an anomaly or not, depending on its columns; many
+    views do."""
+    X, y = sparse_subspace(seed=seed)
+    informative = 3
+    figure, (single, many) = _figure(7.5, 3.0, 2)
+    shares: dict[int, list[float]] = {h: [] for h in range(informative + 1)}
+    for state in range(60):
+        detector = RGLD(n_global_views=0, n_local_views=1, random_state=state).fit(X)
+        held = int((detector.model_.local_branch.views.features[0] < informative).sum())  # type: ignore[union-attr]
+        shares[held].append(float((detector.anomaly_score(X[y == 1]) > 0.95).mean()))
+    filled = {h: values for h, values in shares.items() if values}
+    single.boxplot([100 * np.array(v) for v in filled.values()], tick_labels=[str(h) for h in filled])
+    single.set_xlabel(f"informative columns in the view (of {informative} among {X.shape[1]})")
+    single.set_ylabel("anomalies above 0.95 (%)")
+    counts = [1, 2, 5, 10, 20, 40]
+    found = [
+        np.mean(
+            [
+                (RGLD(n_global_views=0, n_local_views=n, random_state=s).fit(X).anomaly_score(X[y == 1]) > 0.95).mean()
+                for s in range(12)
+            ]
+        )
+        for n in counts
+    ]
+    many.plot(counts, 100 * np.array(found), "o-", color=OURS, markersize=4)
+    many.set_xlabel("number of views")
+    many.set_ylabel("anomalies above 0.95 (%)")
+    return figure

@@ -1,0 +1,57 @@
+"""The lines of a study, arranged as tables and figures need them."""
+
+import pandas as pd
+
+from . import tables
+from .datasets import registry as dataset_registry
+from .detectors import registry as detector_registry
+from .lines import Line
+from .specs import parse_spec
+
+RGLD_DEFAULTS = {"n_global_views": 40, "n_local_views": 10, "n_random_features": 10}
+
+
+class Study:
+    """The lines, seen as the tables and figures need them."""
+
+    def __init__(self, lines: list[Line]) -> None:
+        self.lines = lines
+        self.frame = tables.frame_of(line for line in lines if line["protocol"] == "paper")
+        measured = set(self.frame["dataset"])
+        self.datasets = [name for name in dataset_registry() if name in measured]
+        self.datasets_44 = [name for name in self.datasets if name not in tables.OTHER_44]
+        present = set(self.frame["method"])
+        order = [name for name in detector_registry() if name in present]
+        deep = [name for name, module in detector_registry().items() if module.GROUP == "deep"]
+        self.deep = [name for name in deep if name in set(tables.paper_results()["method"])]
+        self.methods = list(dict.fromkeys([*order, *self.deep])) if self.datasets else order
+        self.cells = tables.cells(self.frame, self.methods, self.datasets, fill_from_paper=self.deep)
+        self.cells_44 = tables.cells(self.frame, self.methods, self.datasets_44, fill_from_paper=self.deep)
+
+    def errors(self) -> list[Line]:
+        """Return the runs that failed."""
+        return [line for line in self.lines if line.get("error")]
+
+    def varied(self, parameter: str) -> pd.DataFrame:
+        """Return the means of RGLD on the 44 by the values of one parameter, from the lines that set it alone."""
+        rows = {}
+        for method, runs in self.frame[self.frame["dataset"].isin(self.datasets_44)].groupby("method"):
+            spec = parse_spec(str(method))
+            if spec.name == "RGLD" and set(spec.settings) <= {parameter}:
+                value = spec.settings.get(parameter, RGLD_DEFAULTS[parameter])
+                rows[value] = runs.groupby("dataset")[["auroc", "auprc", "seconds"]].mean().mean()
+        return pd.DataFrame(rows).T.sort_index()
+
+    def scaling(self, variable: str) -> dict[str, pd.DataFrame]:
+        """Return seconds by method over n or d, from the lines on `mixture`."""
+        frame = tables.frame_of(line for line in self.lines if line["dataset"].startswith("mixture("))
+        if frame.empty:
+            return {}
+        settings = frame["dataset"].map(lambda text: parse_spec(text).settings)
+        frame = frame.assign(n=[s["n"] for s in settings], d=[s["d"] for s in settings])
+        other = "d" if variable == "n" else "n"
+        fixed = frame[frame[other] == frame.groupby(other)[variable].nunique().idxmax()]
+        return {
+            str(m): runs.groupby(variable)[["seconds", "auroc", "peak_memory_mb"]].mean().sort_index()
+            for m, runs in fixed.groupby("method")
+        }

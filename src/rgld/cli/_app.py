@@ -1,0 +1,47 @@
+"""The application: commands put together, errors turned into one line."""
+
+import sys
+from typing import Any, NoReturn
+
+import typer
+
+import rgld
+from rgld.exceptions import RGLDError
+
+from . import bench
+from ._lists import spread_lists
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=rgld.__doc__)
+app.add_typer(bench.app, name="bench")
+
+ParserError: Any = typer.BadParameter.__mro__[2]
+"""The root of the parser's errors. Typer carries its own copy of Click in some releases: this is its
+`ClickException`."""
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    print(rgld.__version__)
+
+
+def run(arguments: list[str]) -> NoReturn:
+    """Run the application with these arguments and exit."""
+    try:
+        code = app(args=spread_lists(arguments), standalone_mode=False)
+    except ParserError as error:
+        if type(error).__name__ == "NoArgsIsHelpError":
+            print(error.format_message())
+            raise SystemExit(2) from None
+        _fail(error.format_message())
+    except (RGLDError, OSError, ImportError) as error:
+        _fail(str(error))
+    except (KeyboardInterrupt, typer.Abort):
+        print("interrupted", file=sys.stderr)
+        raise SystemExit(130) from None
+    raise SystemExit(code if isinstance(code, int) else 0)
+
+
+def _fail(message: str) -> NoReturn:
+    print(f"rgld: {' '.join(message.split())}", file=sys.stderr)
+    raise SystemExit(2)
