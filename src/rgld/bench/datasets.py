@@ -137,11 +137,12 @@ def load_table(path: Path, label: str) -> tuple[NDArray[Any], NDArray[np.int64]]
     frame = pl.read_parquet(path) if path.suffix in (".parquet", ".pq") else pl.read_csv(path)
     if label not in frame.columns:
         raise TableError(f"Expected a column {label!r} in {path.name}, got {frame.columns}.")
+    labels = _binary(frame[label].to_numpy(), label)
     features = frame.drop(label)
     text = [name for name, dtype in features.schema.items() if not (dtype.is_numeric() or dtype == pl.Boolean)]
     if text:
         raise TableError(f"Column {text[0]!r} of {path.name} does not hold numbers: drop it or encode it first.")
-    return features.to_numpy().astype(np.float64), _binary(frame[label].to_numpy(), label)
+    return features.to_numpy().astype(np.float64), labels
 
 
 def _binary(values: NDArray[Any], label: str) -> NDArray[np.int64]:

@@ -45,8 +45,7 @@ def write_figures(lines: list[Line], folder: Path) -> None:
     """Write every figure as PNG and SVG."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, figure in _figures(Study(lines)).items():
-        figure.savefig(folder / f"{name}.png", dpi=160)
-        figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
+        figures.save(figure, folder / name)
 
 
 def _figures(study: Study) -> dict[str, Figure]:

@@ -141,6 +141,8 @@ class PairedTest(NamedTuple):
 def paired_test(measure: str, first: pd.Series, second: pd.Series) -> PairedTest:
     """Return Wilcoxon's signed-rank test of two methods over the datasets both have; fewer seconds are better."""
     both = pd.concat([first, second], axis=1).dropna()
+    if both.empty:
+        return PairedTest(measure, 0, np.nan, 0, 0, 0, np.nan, np.nan)
     difference = (both.iloc[:, 0] - both.iloc[:, 1]).to_numpy()
     if measure == "seconds":
         difference = -difference
