@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check format benchmark clean
+.PHONY: demo test check format benchmark results clean
 
 demo: .venv/.installed
 	$(BIN)/python examples/demo.py
@@ -23,6 +23,9 @@ format: .venv/.installed-dev
 benchmark: .venv/.installed
 	$(BIN)/python benchmarks/speed.py
 
+results: .venv/.installed-dev
+	$(BIN)/rgld bench results benchmarks/results --out docs/results.md
+
 .venv/.installed: pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
@@ -30,7 +33,7 @@ benchmark: .venv/.installed
 	touch $@
 
 .venv/.installed-dev: .venv/.installed
-	$(BIN)/python -m pip install --quiet --group dev
+	$(BIN)/python -m pip install --quiet --editable '.[all]' --group dev
 	touch $@
 
 clean:
