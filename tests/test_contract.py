@@ -5,6 +5,7 @@ import inspect
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.base import clone, is_outlier_detector
 from sklearn.exceptions import NotFittedError
@@ -146,6 +147,7 @@ FRAMES = {
     "pandas": pd.DataFrame,
     "pandas nullable": lambda data: pd.DataFrame(data).convert_dtypes(),
     "polars": pl.DataFrame,
+    "Arrow": pa.table,
 }
 
 

@@ -1,14 +1,17 @@
 """Each named quantity of the paper, with numbers worked out by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy.special import ndtr
 from sklearn.preprocessing import QuantileTransformer, RobustScaler, StandardScaler
 
-from rgld import _kernels, _random
-from rgld._blocks import BLOCK_BYTES, LARGEST_BLOCK, rows_per_block
-from rgld._global import base_bandwidth, draw_pairs
+from rgld import RGLD, _kernels, _random
+from rgld._blocks import BLOCK_BYTES, LARGEST_BLOCK, SMALLEST_BLOCK, rows_per_block
+from rgld._global import base_bandwidth, draw_pairs, global_view_scores
 from rgld._local import draw_local
-from rgld._preprocess import choose_preprocessing, column_statistics, fit_scaling, scaled_columns
+from rgld._preprocess import choose_preprocessing, column_statistics, fit_scaling, normal_score, scaled_columns
 from rgld._threshold import fit_offset
 from rgld._views import ViewShape, draw_views, view_shape
 
@@ -88,6 +91,19 @@ def test_quasi_monte_carlo_normals_are_normal_in_every_view():
     np.testing.assert_allclose(normals.var(axis=0), 1, atol=4 * np.sqrt(2 / 4000))
     # Evenly spread within a view: the mean of ten points varies less than that of ten independent normals would.
     assert normals.mean(axis=1).var() < 0.5 / 10
+
+
+def test_branches_draw_views_of_their_own():
+    views = [
+        draw_views(_random.children(0, stream, 3), ViewShape(10, 3, 5)) for stream in (_random.GLOBAL, _random.LOCAL)
+    ]
+    assert not np.array_equal(views[0].projection, views[1].projection)
+
+
+def test_a_support_without_spread_contributes_nothing():
+    branch = RGLD(n_local_views=0, random_state=0).fit(np.full((50, 3), 4.2)).model_.global_branch
+    assert np.all(branch.support_std == 0)
+    assert np.all(global_view_scores(branch, np.random.default_rng(0).normal(size=(3, 9)).astype(np.float32)) == 0)
 
 
 def test_root_seed():
@@ -211,13 +227,48 @@ def test_choice_of_preprocessing(make, expected):
     assert choose_preprocessing(column_statistics(make(np.random.default_rng(0)))) == expected
 
 
+@pytest.mark.parametrize(
+    ("field", "below", "above"),
+    [
+        ("skewness", (3.9, "robust"), (4.1, "quantile")),
+        ("distinct_share", (0.09, "robust"), (0.11, "quantile")),
+        ("mode_share", (0.49, "quantile"), (0.51, "robust")),
+    ],
+)
+def test_thresholds_of_the_choice_of_quantile(field, below, above):
+    heavy = column_statistics(np.random.default_rng(0).lognormal(sigma=2, size=(2000, 5)))
+    for value, expected in (below, above):
+        assert choose_preprocessing(replace(heavy, **{field: np.full(5, value)})) == expected
+
+
+def test_threshold_of_the_choice_of_standard():
+    light = column_statistics(np.random.default_rng(0).normal(size=(2000, 20)))
+    for weights, expected in (([4.9] * 20, "standard"), ([5.1] * 20, "robust"), ([1.0] * 19 + [99.0], "standard")):
+        assert choose_preprocessing(replace(light, tail_weight=np.array(weights))) == expected
+
+
+@pytest.mark.parametrize("sigma", [1, 6, 10])
+def test_quantile_scaling_ignores_monotone_maps(sigma):
+    X = np.random.default_rng(0).lognormal(sigma=sigma, size=(400, 2))
+    np.testing.assert_allclose(scaled("quantile", X), scaled("quantile", np.log(X)), atol=1e-5)
+    expected = QuantileTransformer(n_quantiles=400, output_distribution="normal").fit_transform(X)
+    inner = np.abs(expected) < 5
+    np.testing.assert_allclose(scaled("quantile", X)[inner], expected[inner], atol=1e-4)
+
+
+def test_normal_score_by_hand():
+    quantiles = np.array([0.0, 1.0, 1.0, 1.0, 5.0])
+    levels = ndtr(normal_score(np.array([-3.0, 0.5, 1.0, 3.0, 9.0]), quantiles))
+    np.testing.assert_allclose(levels, [1e-7, 0.125, 0.5, 0.875, 1 - 1e-7], rtol=1e-6)
+
+
 # Blocks and thresholds
 
 
 def test_blocks_keep_to_the_byte_budget():
     for floats_per_row in (10, 1000, 30_000):
         rows = rows_per_block(floats_per_row)
-        assert rows * floats_per_row * 4 <= BLOCK_BYTES or rows == 32
+        assert rows * floats_per_row * 4 <= BLOCK_BYTES or rows == SMALLEST_BLOCK
         assert rows <= LARGEST_BLOCK
 
 

@@ -4,8 +4,10 @@ import hashlib
 import json
 import os
 import random
+import re
 import struct
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -53,11 +55,62 @@ def test_a_loaded_model_scores_bit_identically(tmp_path, parameters, n):
     assert loaded.preprocessing_ == detector.preprocessing_
     assert loaded.offset_ == detector.offset_
     assert loaded.n_features_in_ == 5
-    expected = {k: v for k, v in detector.get_params().items() if k != "random_state"}
-    assert {k: v for k, v in loaded.get_params().items() if k != "random_state"} == {
-        **expected,
-        "bandwidth_multipliers": tuple(expected["bandwidth_multipliers"]),
-    }
+    skipped = ("random_state", "n_jobs")  # a generator has no text; the reader decides on threads
+    expected = {k: v for k, v in detector.get_params().items() if k not in skipped}
+    expected["bandwidth_multipliers"] = tuple(expected["bandwidth_multipliers"])
+    assert {k: v for k, v in loaded.get_params().items() if k not in skipped} == expected
+    assert loaded.n_jobs is None
+
+
+CHANGES_AFTER_FIT = [
+    {"n_neighbors": 3},
+    {"bandwidth_multipliers": (1.0, 2.0, 3.0, 4.0)},
+    {"n_references": 50},
+    {"n_local_views": 3},
+    {"n_global_views": 0},
+    {"feature_fraction": 1.0, "projection_dim": 9, "preprocessing": "quantile"},
+]
+
+
+@pytest.mark.parametrize("change", CHANGES_AFTER_FIT, ids=str)
+def test_what_is_saved_is_the_model_that_was_fitted(tmp_path, change):
+    """Parameters changed after the fit do not change the scores, of the detector or of its file."""
+    detector = RGLD(random_state=0).fit(X)
+    scores = detector.anomaly_score(NEW)
+    detector.set_params(**change).save(tmp_path / "m.rgld")
+    np.testing.assert_array_equal(detector.anomaly_score(NEW), scores)
+    np.testing.assert_array_equal(load(tmp_path / "m.rgld").anomaly_score(NEW), scores)
+
+
+def test_a_detector_with_bad_parameters_does_not_replace_a_good_file(path):
+    before = path.read_bytes()
+    with pytest.raises(rgld.ParameterError, match="contamination"):
+        RGLD(**SMALL).fit(X).set_params(contamination=7).save(path)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("d", [15, 25, 35])
+def test_a_share_in_float32_is_the_share_that_was_meant(tmp_path, d):
+    table = np.random.default_rng(0).normal(size=(30, d))
+    RGLD(**SMALL, feature_fraction=np.float32(0.3)).fit(table).save(tmp_path / "m.rgld")
+    assert load(tmp_path / "m.rgld").anomaly_score(table).shape == (30,)
+
+
+def test_concurrent_saves_do_not_break_each_other(tmp_path):
+    detector = RGLD(**SMALL, random_state=0).fit(X)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: detector.save(tmp_path / "m.rgld"), range(40)))
+    np.testing.assert_array_equal(load(tmp_path / "m.rgld").anomaly_score(NEW), detector.anomaly_score(NEW))
+    assert os.listdir(tmp_path) == ["m.rgld"]
+
+
+def test_saving_through_a_link_and_to_a_folder(path, tmp_path):
+    os.symlink(path, tmp_path / "link.rgld")
+    RGLD(**SMALL, random_state=5).fit(X).save(tmp_path / "link.rgld")
+    assert os.path.islink(tmp_path / "link.rgld")
+    assert load(path).random_state == 5
+    with pytest.raises(IsADirectoryError, match="got a folder"):
+        RGLD(**SMALL).fit(X).save(tmp_path)
 
 
 def test_saving_twice_writes_the_same_bytes(path, tmp_path):
@@ -86,7 +139,7 @@ def test_frozen_file_of_version_1():
     detector = load(os.path.join(folder, "version-1.rgld"))
     expected = np.loadtxt(os.path.join(folder, "version-1-scores.csv"))
     # Not to the bit: the cosines of another machine may round differently.
-    np.testing.assert_allclose(detector.anomaly_score(NEW), expected, atol=0.02)
+    np.testing.assert_allclose(detector.anomaly_score(NEW), expected, atol=1e-4)
 
 
 def test_a_crash_while_writing_leaves_the_old_file(path, monkeypatch):
@@ -142,8 +195,11 @@ def outcome(path, content):
     except ModelFileError as error:
         return error
     width = detector.n_features_in_
-    scores = detector.anomaly_score(np.resize(NEW * 1e6, (30, width)) if width != 4 else NEW)
+    table = np.concatenate((NEW, NEW * 1e30, np.zeros((1, 4))))
+    table = table if width == 4 else np.resize(table, (30, width))
+    scores = detector.anomaly_score(table)
     assert np.all((scores > 0) & (scores < 1))
+    assert set(detector.predict(table[:3])) <= {-1, 1}
     return None
 
 
@@ -172,22 +228,50 @@ def test_every_accidental_change_is_noticed(path):
             assert outcome(path, bytes(content)) is not None
 
 
-def test_signed_random_changes_give_an_error_or_finite_scores(path):
-    """The same with a checksum that fits: 3000 files."""
+FLOATS = [0.0, -0.0, 1.0, -1.0, 0.5, 1e-30, 5e-324, 1e12, -1e12, 1e30, 3e38, 1e300, np.inf, -np.inf, np.nan]
+INTEGERS = [0, 1, -1, 2, 5, 7, 2**31 - 1, -(2**31), 2**62]
+
+
+@pytest.mark.parametrize("preprocessing", ["standard", "quantile"])
+def test_signed_changes_of_values_give_an_error_or_finite_scores(tmp_path, preprocessing):
+    """Any value of any array replaced, with a checksum that fits: 2000 files for each kind of model."""
+    path = tmp_path / "m.rgld"
+    RGLD(**SMALL, preprocessing=preprocessing, random_state=0).fit(X).save(path)
     original = path.read_bytes()
+    header, data = split(original)
+    start_of_data = len(original) - len(data)
+    arrays = {
+        name: entry
+        for name, entry in header.items()
+        if name not in ("__metadata__", "sha256") and 0 not in entry["shape"]
+    }
     rng = random.Random(1)
-    errors = 0
-    for _ in range(3000):
+    errors, said = 0, set()
+    for _ in range(2000):
         content = bytearray(original)
-        for _ in range(rng.choice([1, 1, 4, 64])):
-            at = rng.randrange(len(content) - 32)
-            content[at : at + rng.choice([1, 4, 8])] = rng.choice([b"\xff\xff\x7f\x7f", rng.randbytes(4), b"\x00" * 8])
-        errors += outcome(path, signed(bytes(content))) is not None
-    assert 0 < errors < 3000, "both outcomes must occur, or the test tests nothing"
+        for _ in range(rng.choice([1, 1, 2, 5])):
+            entry = arrays[rng.choice(list(arrays))]
+            code = {"F64": "<d", "F32": "<f", "I64": "<q", "I32": "<i"}[entry["dtype"]]
+            start, stop = entry["data_offsets"]
+            at = start_of_data + start + struct.calcsize(code) * rng.randrange((stop - start) // struct.calcsize(code))
+            (old,) = struct.unpack_from(code, content, at)
+            if code in ("<q", "<i"):
+                value = rng.choice([*INTEGERS, old + 1, old - 1])
+            else:
+                value = rng.choice([*FLOATS, old * 1.01, -old, old + 1e-9, old * 1e3])
+            try:
+                struct.pack_into(code, content, at, value)
+            except (struct.error, OverflowError):
+                continue
+        error = outcome(path, signed(bytes(content)))
+        errors += error is not None
+        said.update(re.findall(r"array '([\w.]+)'", str(error)))
+    assert 500 < errors < 1900, "both outcomes must occur, or the test tests nothing"
+    assert len(said) > 10, "many arrays must be refused for their values"
 
 
 HOSTILE_VALUES = [
-    None, True, -1, 0, 1, 2**31, 2**63, 2**80, 1.5, -0.0, 1e308, "", "x" * 1000, "F64", "I8",
+    None, True, -1, 0, 1, 2**31, 2**63, 10**400, 1.5, -0.0, 1e308, "", "x" * 1000, "F64", "I8",
     [], [1], [2, 2], [-1, 4], [2**62, 2**62], {}, {"a": 1},
 ]  # fmt: skip
 
@@ -234,7 +318,12 @@ def test_signed_hostile_headers(path):
 def set_parameter(header, name, value):
     metadata = dict(header["__metadata__"])
     detector = json.loads(metadata["detector"])
-    (detector["parameters"] if name in detector["parameters"] else detector)[name] = value
+    for part in (detector["sizes"], detector["parameters"], detector):
+        if name in part:
+            part[name] = value
+            break
+    else:
+        detector[name] = value
     return {**header, "__metadata__": {**metadata, "detector": json.dumps(detector)}}
 
 
@@ -268,6 +357,14 @@ HOSTILE_FILES = {
     "many views": lambda h, d: joined(set_parameter(h, "n_global_views", 10**9), d),
     "many columns": lambda h, d: joined(set_parameter(h, "n_columns", 10**12), d),
     "many rows": lambda h, d: joined(set_parameter(h, "n_rows", 10**30), d),
+    "many random features": lambda h, d: joined(set_parameter(h, "n_random_features", 2**30), d),
+    "sizes that contradict each other": lambda h, d: joined(set_parameter(h, "n_neighbors", 6), d),
+    "no views": lambda h, d: joined(set_parameter(set_parameter(h, "n_global_views", 0), "n_local_views", 0), d),
+    "a float as a size": lambda h, d: joined(set_parameter(h, "n_rows", 20.0), d),
+    "a number of many digits as a share": lambda h, d: joined(set_parameter(h, "contamination", 10**400), d),
+    "a long text as a choice": lambda h, d: joined(set_parameter(h, "preprocessing", "x" * 10**6), d),
+    "an offset out of range": lambda h, d: joined(set_parameter(h, "offset", 7.0), d),
+    "a header of many objects": lambda h, d: joined("[" + "{}," * 500_000 + "{}]", d),
     "names for other columns": lambda h, d: joined(set_parameter(h, "feature_names", ["a"]), d),
     "names that are not text": lambda h, d: joined(set_parameter(h, "feature_names", [1, 2, 3, 4]), d),
     "an unknown parameter": lambda h, d: joined(set_parameter(h, "extra", 1), d),
@@ -279,10 +376,11 @@ HOSTILE_FILES = {
 def test_hostile_files(path, make):
     content = make(*split(path.read_bytes()))
     tracemalloc.start()
-    assert outcome(path, content) is not None
+    error = outcome(path, content)
+    assert error is not None and len(str(error)) < 400 and "\n" not in str(error)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak < 50 * 2**20, "a small file must not take much memory"
+    assert peak < 300 * 2**20, "a small file must not take much memory"
 
 
 @pytest.mark.parametrize(
@@ -298,6 +396,10 @@ def test_hostile_files(path, make):
         ("global.support_std", -1.0),
         ("global.support_std", 1e-30),
         ("global.mean_embedding", 1e30),
+        ("global.frequencies", 3e38),
+        ("global.phases", -1.0),
+        ("global.multipliers", 0.0),
+        ("global.cdf_ranks", 0.99),
         ("global.cdf_ranks", 1.0),
         ("global.cdf_ranks", 0.0),
         ("global.cdf_values", np.nan),
@@ -342,5 +444,11 @@ def test_nothing_in_the_package_can_unpickle():
             if name.endswith(".py"):
                 with open(os.path.join(directory, name)) as file:
                     text = file.read()
-                for forbidden in ("import pickle", "allow_pickle=True", "joblib.load", "eval(", "exec("):
-                    assert forbidden not in text, f"{name}: {forbidden}"
+                for forbidden in (
+                    "import pickle",
+                    "allow_pickle=True",
+                    "joblib.load",
+                    r"(?<![.\w])eval\(",
+                    r"(?<![.\w])exec\(",
+                ):
+                    assert not re.search(forbidden, text), f"{name}: {forbidden}"

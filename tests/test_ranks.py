@@ -77,6 +77,19 @@ def test_grid_is_bounded_and_close(kind):
     assert np.all(np.diff(normalized_rank(cdf, np.sort(scores))) >= 0)
 
 
+def test_the_upper_tail_has_a_finer_grid(monkeypatch):
+    """With only 64 steps in rank, a rank in the top 1/64 is still right to some percent of its distance to 1."""
+    monkeypatch.setattr("rgld._ranks.EXACT_CDF_SIZE", 256)
+    monkeypatch.setattr("rgld._ranks.GRID_SIZE", 64)
+    n = 200_000
+    scores = np.random.default_rng(0).standard_cauchy(size=n)
+    exact = (rankdata(scores) - 0.5) / n
+    top = exact > 1 - 1 / 64
+    step = (n / 32) ** (1 / 62)
+    error = np.abs(np.log((1 - normalized_rank(fit_cdf(scores), scores[top])) / (1 - exact[top])))
+    assert error.max() < np.log(step)
+
+
 def test_exact_up_to_the_stated_size():
     scores = np.random.default_rng(1).permutation(EXACT_CDF_SIZE).astype(float)
     assert len(fit_cdf(scores).values) == EXACT_CDF_SIZE

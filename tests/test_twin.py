@@ -23,7 +23,9 @@ def tables(kind, n, d, seed):
     elif kind == "discrete":
         X = rng.integers(0, 4, size=X.shape).astype(float)
     elif kind == "outliers":
-        X[n - 3 :: 4] *= 30.0
+        X[n - 3 :: 4] *= 100.0
+    elif kind == "log-normal":
+        X = rng.lognormal(sigma=8.0, size=X.shape)
     return X[:n], X[n:]
 
 
@@ -72,8 +74,12 @@ def assert_same_order(actual, expected, tolerance):
     assert np.all((actual[:, None] > actual[None, :])[apart])
 
 
-@pytest.mark.parametrize("kind", ["normal", "duplicates", "discrete", "outliers"])
-@pytest.mark.parametrize("preprocessing", ["standard", "robust", "quantile"])
+CASES = [
+    (kind, p) for kind in ("normal", "duplicates", "discrete", "outliers") for p in ("standard", "robust", "quantile")
+]
+
+
+@pytest.mark.parametrize(("kind", "preprocessing"), [*CASES, ("log-normal", "quantile")])
 @pytest.mark.parametrize(("n", "d", "seed"), [(60, 1, 0), (90, 4, 1), (75, 23, 2)])
 def test_library_equals_twin(kind, preprocessing, n, d, seed):
     train, new = tables(kind, n, d, seed)

@@ -20,8 +20,8 @@ Result = TypeVar("Result")
 BLOCK_BYTES = 4 * 2**20
 """What a block's working arrays may take, per thread: about a core's share of the cache."""
 
-SMALLEST_BLOCK, LARGEST_BLOCK = 32, 1024
-"""Rows per block: enough to hide the cost of a NumPy call, few enough to share among threads."""
+SMALLEST_BLOCK, LARGEST_BLOCK = 256, 1024
+"""Rows per block, whatever the budget: enough to hide the cost of a NumPy call, few enough to share among threads."""
 
 
 def rows_per_block(floats_per_row: int) -> int:

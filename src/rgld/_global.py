@@ -18,7 +18,7 @@ from ._model import SMALLEST_BANDWIDTH, SMALLEST_STD, GlobalBranch
 from ._views import Views, ViewShape, draw_views
 
 PAIR_BLOCK = 1024
-"""Row pairs are projected in blocks of this many."""
+"""The rows of pairs are projected in blocks of this many."""
 
 
 @dataclass(frozen=True)
@@ -81,14 +81,18 @@ def base_bandwidth(distances: NDArray[np.floating]) -> float:
 
 
 def pair_distances(blocks: Blocks, views: Views, pairs: RowPairs) -> NDArray[np.float64]:
-    """Return the distance of each row pair in each view, shape (T, pairs)."""
-    distances = np.empty((len(views.features), len(pairs.i)))
-    for start in range(0, len(pairs.i), PAIR_BLOCK):
+    """Return the distance of each row pair in each view, shape (T, pairs). Rows that occur in several pairs
+    are projected once."""
+    rows, places = np.unique(np.concatenate(pairs), return_inverse=True)
+    n_views, _, n_dims = views.projection.shape
+    z = np.empty((n_views, n_dims, len(rows)))
+    for start in range(0, len(rows), PAIR_BLOCK):
         chunk = slice(start, start + PAIR_BLOCK)
-        difference = blocks.take(pairs.i[chunk]) - blocks.take(pairs.j[chunk])
+        columns = blocks.take(rows[chunk])
         for t, (features, projection) in enumerate(zip(views.features, views.projection, strict=True)):
-            distances[t, chunk] = np.linalg.norm(projection.T @ difference[features], axis=0)
-    return distances
+            z[t, :, chunk] = projection.T.astype(np.float64) @ columns[features]
+    i, j = np.split(places, 2)
+    return np.array([np.linalg.norm(z_t[:, i] - z_t[:, j], axis=0) for z_t in z])
 
 
 def embedding_sums(branch: GlobalBranch, columns: NDArray[np.float32]) -> EmbeddingSums:

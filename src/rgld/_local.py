@@ -38,7 +38,7 @@ def fit_local(blocks: Blocks, drawn: DrawnLocal, n_neighbors: int) -> LocalBranc
         _kernels.project(blocks.take(rows_t), views.features[t : t + 1], views.projection[t : t + 1])[0]
         for t, rows_t in enumerate(rows)
     ]
-    return LocalBranch(views, np.array(references), min(n_neighbors, rows.shape[1] - 1))
+    return LocalBranch(views, np.array(references), min(int(n_neighbors), rows.shape[1] - 1))
 
 
 def local_view_scores(branch: LocalBranch, columns: NDArray[np.float32]) -> NDArray[np.float32]:

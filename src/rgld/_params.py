@@ -1,6 +1,7 @@
 """Parameter constraints, and the one sentence said when one is broken.
 
-In: an estimator. Out: nothing, or a `ParameterError`. Called by `fit`, never by `__init__`, as scikit-learn asks.
+In: a mapping of names to values. Out: nothing, or a `ParameterError`. Called by `fit`, never by `__init__`,
+as scikit-learn asks.
 """
 
 import math
@@ -23,14 +24,21 @@ class Constraint(NamedTuple):
     must_be: str
 
 
-def _integer(low: int) -> Constraint:
-    return Constraint(
-        lambda v: isinstance(v, Integral) and not isinstance(v, bool) and int(v) >= low, f"an integer of at least {low}"
-    )
+def _integer(low: int, high: int | None = None) -> Constraint:
+    def holds(value: Any) -> bool:
+        whole = isinstance(value, Integral) and not isinstance(value, bool)
+        return whole and int(value) >= low and (high is None or int(value) <= high)
+
+    return Constraint(holds, f"an integer of at least {low}" if high is None else f"an integer from {low} to {high}")
 
 
 def _is_real(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_)) and math.isfinite(float(value))
+    if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)):
+        return False
+    try:
+        return math.isfinite(float(value))
+    except OverflowError:  # an integer beyond any float
+        return False
 
 
 def _share(high: float, closed: bool) -> Constraint:
@@ -45,11 +53,9 @@ def _auto_or(other: Constraint) -> Constraint:
 
 
 def _are_multipliers(value: Any) -> bool:
-    return (
-        isinstance(value, (tuple, list, np.ndarray))
-        and len(value) > 0
-        and all(_is_real(v) and 1e-3 <= v <= 1e3 for v in value)
-    )
+    if not isinstance(value, (tuple, list, np.ndarray)) or getattr(value, "ndim", 1) != 1 or len(value) == 0:
+        return False
+    return all(_is_real(v) and 1e-3 <= v <= 1e3 for v in value)
 
 
 def _is_random_state(value: Any) -> bool:
@@ -74,7 +80,7 @@ CONSTRAINTS: Mapping[str, Constraint] = {
     "n_neighbors": _integer(1),
     "feature_fraction": _share(1.0, closed=True),
     "min_features": _integer(1),
-    "projection_dim": _auto_or(_integer(1)),
+    "projection_dim": _auto_or(_integer(1, 1024)),
     "preprocessing": Constraint(
         lambda v: isinstance(v, str) and v in ("auto", *PREPROCESSINGS), f"'auto' or one of {PREPROCESSINGS}"
     ),
@@ -84,11 +90,20 @@ CONSTRAINTS: Mapping[str, Constraint] = {
 }
 
 
+def _shown(value: Any) -> str:
+    """Return the value as it would be typed, cut short: it may come from a file."""
+    try:
+        text = repr(value)
+    except ValueError:  # an integer of thousands of digits
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
 def check_parameters(parameters: Mapping[str, Any]) -> None:
     """Raise `ParameterError` for the first parameter that breaks its constraint."""
     for name, constraint in CONSTRAINTS.items():
         if not constraint.holds(parameters[name]):
-            raise ParameterError(f"{name} must be {constraint.must_be}, got {parameters[name]!r} instead.")
+            raise ParameterError(f"{name} must be {constraint.must_be}, got {_shown(parameters[name])} instead.")
     if parameters["n_global_views"] == 0 and parameters["n_local_views"] == 0:
         raise ParameterError("n_global_views and n_local_views are both 0: at least one branch must have a view.")
     if parameters["n_local_views"] > 0 and parameters["n_neighbors"] >= parameters["n_references"]:

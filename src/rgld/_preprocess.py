@@ -6,7 +6,7 @@ the statistics it rests on, without thresholds; ours are the constants below.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,8 +76,8 @@ class Scaling:
     """"standard", "robust" or "quantile"."""
     center: NDArray[np.float64]
     scale: NDArray[np.float64]
-    quantiles: NDArray[np.float32]
-    """Of the centred and scaled columns, shape (d, q) for "quantile"; (d, 0) otherwise."""
+    quantiles: NDArray[np.float64]
+    """Of the raw columns, shape (d, q) for "quantile"; (d, 0) otherwise."""
 
 
 def column_statistics(X: NDArray[np.floating]) -> ColumnStatistics:
@@ -100,8 +100,8 @@ def _sorted_columns(X: NDArray[np.floating]) -> Iterator[NDArray[np.float64]]:
 def _sorted_statistics(columns: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
     """Return the fields of `ColumnStatistics` for sorted columns, in their order."""
     n_columns, n_rows = columns.shape
-    quantiles = _at(columns, np.linspace(0, n_rows - 1, min(N_QUANTILES, n_rows)))
-    q25, median, q75 = _at(columns, np.array([0.25, 0.5, 0.75]) * (n_rows - 1)).T
+    quantiles = _quantiles(columns, min(N_QUANTILES, n_rows) - 1)
+    q25, median, q75 = _quantiles(columns, 4)[:, 1:4].T
     lowest, highest = columns[:, 0], columns[:, -1]
     iqr = q75 - q25
 
@@ -117,7 +117,8 @@ def _sorted_statistics(columns: NDArray[np.float64]) -> tuple[NDArray[np.float64
     std = np.sqrt(variance) * unit
 
     spread = np.where(iqr > 0, iqr, np.where(std > 0, std, 1.0))
-    tail_weight = np.maximum(highest - median, median - lowest) / spread
+    with np.errstate(over="ignore"):
+        tail_weight = (np.maximum(highest - median, median - lowest) / spread).clip(max=LARGEST_VALUE)
     starts = np.concatenate((np.ones((n_columns, 1), bool), columns[:, 1:] > columns[:, :-1]), axis=1)
     distinct = starts.sum(axis=1)
     most_frequent = np.array([np.diff(np.append(np.flatnonzero(row), n_rows)).max() for row in starts])
@@ -135,12 +136,17 @@ def _sorted_statistics(columns: NDArray[np.float64]) -> tuple[NDArray[np.float64
     )
 
 
-def _at(columns: NDArray[np.float64], positions: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the linearly interpolated order statistics of sorted columns, shape (columns, positions)."""
-    low = np.floor(positions).astype(np.intp)
-    high = np.minimum(low + 1, columns.shape[1] - 1)
-    weight = positions - low
-    return columns[:, low] + weight * (columns[:, high] - columns[:, low])
+def _quantiles(columns: NDArray[np.float64], n_steps: int) -> NDArray[np.float64]:
+    """Return the n_steps + 1 evenly spaced quantiles of sorted columns, interpolated linearly, shape
+    (columns, n_steps + 1).
+
+    The places are whole numbers of steps, so that a quantile that falls on a value is that value to the bit.
+    """
+    n_gaps = columns.shape[1] - 1
+    low, rest = np.divmod(np.arange(n_steps + 1) * n_gaps, n_steps)
+    high = np.minimum(low + 1, n_gaps)
+    quantiles: NDArray[np.float64] = columns[:, low] + rest / n_steps * (columns[:, high] - columns[:, low])
+    return quantiles
 
 
 def choose_preprocessing(statistics: ColumnStatistics) -> str:
@@ -168,10 +174,8 @@ def fit_scaling(kind: str, statistics: ColumnStatistics) -> Scaling:
         center, scale = statistics.mean, statistics.std
     else:
         center, scale = statistics.median, np.where(statistics.iqr > 0, statistics.iqr, statistics.value_range)
-    linear = Scaling(kind, center, np.where(scale > 0, scale, 1.0), np.empty((len(center), 0), np.float32))
-    if kind != "quantile":
-        return linear
-    return replace(linear, quantiles=_linearly_scaled(linear, statistics.quantiles))
+    quantiles = statistics.quantiles if kind == "quantile" else statistics.quantiles[:, :0]
+    return Scaling(kind, center, np.where(scale > 0, scale, 1.0), quantiles)
 
 
 def scaled_columns(scaling: Scaling, rows: NDArray[np.floating]) -> NDArray[np.float32]:
@@ -179,31 +183,33 @@ def scaled_columns(scaling: Scaling, rows: NDArray[np.floating]) -> NDArray[np.f
 
     Every value depends on its own cell alone.
     """
-    columns = _linearly_scaled(scaling, rows.T)
     if scaling.kind == "quantile":
+        columns = rows.T.astype(np.float64, order="C")
         for column, quantiles in zip(columns, scaling.quantiles, strict=True):
             column[:] = normal_score(column, quantiles)
-    return columns
+    else:
+        with np.errstate(over="ignore"):  # what overflows is clipped with the rest
+            columns = np.subtract(rows.T, scaling.center[:, None], order="C", dtype=np.float64)
+            columns /= scaling.scale[:, None]
+        columns.clip(-LARGEST_VALUE, LARGEST_VALUE, out=columns)
+    scaled: NDArray[np.float32] = columns.astype(np.float32)
+    return scaled
 
 
-def _linearly_scaled(scaling: Scaling, columns: NDArray[np.floating]) -> NDArray[np.float32]:
-    """Return (columns - center) / scale, shape (d, b); what overflows is clipped with the rest."""
-    with np.errstate(over="ignore"):
-        scaled = np.subtract(columns, scaling.center[:, None], order="C")
-        scaled /= scaling.scale[:, None]
-    clipped: NDArray[np.float32] = scaled.clip(-LARGEST_VALUE, LARGEST_VALUE, out=scaled).astype(np.float32)
-    return clipped
-
-
-def normal_score(values: NDArray[np.float32], quantiles: NDArray[np.float32]) -> NDArray[np.float64]:
+def normal_score(values: NDArray[np.float64], quantiles: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the normal quantile of each value's place among the sorted quantiles.
 
-    Interpolating from the left and from the right and averaging puts a value that fills a run of equal
-    quantiles in the middle of the run.
+    A value between two quantiles is placed by its distance from them, one that equals a run of quantiles in the
+    middle of the run, one beyond them at the end.
     """
-    levels = np.linspace(0.0, 1.0, len(quantiles))
-    from_left = np.interp(values, quantiles, levels)
-    from_right = np.interp(-values, -quantiles[::-1], -levels[::-1])
-    level = np.clip(0.5 * (from_left - from_right), SMALLEST_QUANTILE, 1.0 - SMALLEST_QUANTILE)
-    scores: NDArray[np.float64] = ndtri(level)
+    n_steps = max(1, len(quantiles) - 1)
+    inside = values.clip(quantiles[0], quantiles[-1])
+    first = np.searchsorted(quantiles, inside, side="left")
+    last = np.searchsorted(quantiles, inside, side="right") - 1
+    between = first > last
+    gap = quantiles[first] - quantiles[last]
+    share = np.divide(inside - quantiles[last], gap, out=np.zeros_like(inside), where=between)
+    level = np.where(between, last + share, 0.5 * (first + last)) / n_steps
+    level = np.where(values < inside, 0.0, np.where(values > inside, 1.0, level))
+    scores: NDArray[np.float64] = ndtri(np.clip(level, SMALLEST_QUANTILE, 1.0 - SMALLEST_QUANTILE))
     return scores

@@ -26,6 +26,10 @@ GRID_SIZE of the rows the distance to rank 1 is off by less than a factor (n / G
 MEAN_RANK_DECIMALS = 12
 """Ranks are multiples of 0.5 / n and their sums often tie; a rounding error of 1e-16 must not break such a tie."""
 
+SMALLEST_RANGE = 1e-100
+"""The unit of the tails is at least this, so that an excess in that unit is a finite number (scores are
+below 1e39)."""
+
 
 @dataclass(frozen=True)
 class Cdf:
@@ -74,7 +78,7 @@ def normalized_rank(cdf: Cdf, scores: NDArray[np.floating]) -> NDArray[np.float6
     values = cdf.values
     ranks: NDArray[np.float64] = np.interp(scores, values, cdf.ranks)
     edge = 0.5 / cdf.n_rows
-    unit = values[-1] - values[0] or max(abs(values[0]), 1.0)
+    unit = max(values[-1] - values[0], SMALLEST_RANGE) if len(values) > 1 else max(abs(values[0]), 1.0)
     above = scores > values[-1]
     if above.any():
         ranks[above] = 1.0 - edge / (1.0 + np.log1p((scores[above] - values[-1]) / unit))

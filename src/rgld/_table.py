@@ -1,11 +1,13 @@
 """Tables in: whatever holds rows and columns becomes a float matrix with checked columns.
 
-In: a NumPy array, a list of rows, a pandas or polars frame. Out: a float32 or float64 matrix (n, d) without
-NaN or infinity. This is the only module that knows frames. What is wrong with a table is said in one
+In: a NumPy array, a list of rows, a pandas, polars or Arrow table. Out: a float32 or float64 matrix (n, d)
+without NaN or infinity. This is the only module that knows frames. What is wrong with a table is said in one
 sentence that names the column.
 """
 
 import contextlib
+from collections.abc import Iterator
+from numbers import Real
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -23,10 +25,14 @@ SMALLEST_TABLE = 2
 def read_matrix(estimator: BaseEstimator, X: Any, *, fitting: bool) -> NDArray[np.floating]:
     """Return the table as a finite float matrix.
 
-    When fitting, column names and count are set on the estimator; otherwise the table must have the same
-    names in the same order.
+    When fitting, column names and count are set on the estimator; otherwise the table must have the same names in the
+    same order.
     """
-    _reject_text(X)
+    frame = _as_frame(X)
+    if frame is None:
+        _check_array(X)
+    else:
+        X = _checked_frame(frame)
     matrix: NDArray[np.floating] = validate_data(
         estimator,
         X,
@@ -35,55 +41,71 @@ def read_matrix(estimator: BaseEstimator, X: Any, *, fitting: bool) -> NDArray[n
         ensure_all_finite=False,
         ensure_min_samples=SMALLEST_TABLE if fitting else 1,
     )
-    _reject_nonfinite(matrix, getattr(estimator, "feature_names_in_", None))
+    _check_finite(matrix, getattr(estimator, "feature_names_in_", None))
     return matrix
 
 
-def _reject_text(X: Any) -> None:
+def _as_frame(X: Any) -> Any:
+    """Return the table as a narwhals frame, or None if it is not a frame."""
     try:
-        frame = nw.from_native(X, eager_only=True, pass_through=True)
+        frame = nw.from_native(X, pass_through=True)
     except nw.exceptions.DuplicateError as error:
         names = list(X.columns)
         repeated = sorted({str(name) for name in names if names.count(name) > 1})
         raise TableError(f"Column names must be unique, got {repeated} more than once: rename or drop them.") from error
-    if isinstance(frame, nw.DataFrame):
-        _reject_text_columns(frame)
-        return
-    dtype = getattr(X, "dtype", None)
-    if dtype is None and isinstance(X, (list, tuple)):
-        with contextlib.suppress(ValueError):  # rows of different lengths: scikit-learn says so below
-            dtype = np.asarray(X).dtype
-    if dtype is None:
-        return
-    if dtype.kind in "US":
-        raise TableError(f"Expected numbers, got an array of text ({dtype}): pass a numeric array.")
-    if dtype.kind in "mM":
-        raise TableError(
-            f"Expected numbers, got an array of dates or durations ({dtype}): convert it to numbers first."
-        )
-    if dtype.kind == "O":
-        _reject_text_cells(np.asarray(X))
+    if isinstance(frame, nw.LazyFrame):
+        raise TableError("Expected a table, got a lazy frame: collect it first.")
+    return frame if isinstance(frame, nw.DataFrame) else None
 
 
-def _reject_text_columns(frame: Any) -> None:
+def _checked_frame(frame: Any) -> Any:
+    """Return the frame, or its plain array if its columns have no names but their numbers."""
     for name, dtype in frame.schema.items():
         if not (dtype.is_numeric() or dtype == nw.Boolean):
             raise TableError(f"Column {name!r} holds {dtype}, expected numbers: drop it or encode it first.")
+    names = frame.columns
+    if all(isinstance(name, str) for name in names):
+        return frame.to_native()
+    if list(names) == list(range(len(names))):
+        return frame.to_numpy()
+    odd = next(name for name in names if not isinstance(name, str))
+    raise TableError(
+        f"Column names must be text (string names), or the numbers 0, 1, ... in order, got {odd!r}: rename the columns."
+    )
 
 
-def _reject_text_cells(cells: NDArray[np.object_]) -> None:
-    """An object array may hold Python numbers; a text among them is an error even if it reads like a number."""
+def _check_array(X: Any) -> None:
+    """Raise for what is not an array of numbers."""
+    if type(X) is dict or isinstance(X, Iterator):  # some sparse matrices are dictionaries too
+        raise TableError(f"Expected a table with rows and columns, got {type(X).__name__}: pass an array or a frame.")
+    if np.ma.is_masked(X):
+        raise TableError("Expected numbers, got an array with masked cells: fill or drop them first.")
+    dtype = getattr(X, "dtype", None)
+    if dtype is None and isinstance(X, (list, tuple)):
+        with contextlib.suppress(ValueError):  # rows of different lengths: scikit-learn says so
+            dtype = np.asarray(X).dtype
+    if not isinstance(dtype, np.dtype):
+        return
+    if dtype.kind == "O":
+        _check_cells(np.asarray(X))
+    elif dtype.kind not in "biufc":  # scikit-learn refuses complex numbers in its own words
+        kind = "dates or durations" if dtype.kind in "mM" else "text" if dtype.kind in "UST" else "records or raw bytes"
+        raise TableError(f"Expected numbers, got an array of {kind} ({dtype}): pass a numeric array or a typed table.")
+
+
+def _check_cells(cells: NDArray[np.object_]) -> None:
+    """An object array may hold Python numbers; anything else is an error, even a text that reads like a number."""
     for index in np.ndindex(cells.shape):
         value: Any = cells[index]
+        if isinstance(value, (Real, np.number, np.bool_)):
+            continue
+        place = f"Column {index[-1]} holds {type(value).__name__} in row {index[0]}"
         if isinstance(value, (str, bytes)):
-            row, column = index[0], index[-1]
-            raise TableError(
-                f"Column {column} holds text in row {row} ({str(value)[:40]!r}), expected numbers: "
-                "drop it or encode it first."
-            )
+            raise TableError(f"{place} ({str(value)[:40]!r}), expected numbers: drop it or encode it first.")
+        raise TypeError(f"{place}: every argument must be a number, not a string or an object without a number.")
 
 
-def _reject_nonfinite(matrix: NDArray[np.floating], names: Any) -> None:
+def _check_finite(matrix: NDArray[np.floating], names: Any) -> None:
     # One pass without a mask the size of the table: a sum of finite values is finite, unless it overflows.
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(matrix.sum(dtype=np.float64)):

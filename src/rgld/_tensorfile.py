@@ -12,6 +12,7 @@ import hashlib
 import json
 import math
 import os
+import secrets
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -25,7 +26,7 @@ from numpy.typing import NDArray
 from .exceptions import ModelFileError
 
 MAX_FILE_BYTES = 2 * 2**30
-MAX_HEADER_BYTES = 32 * 2**20
+MAX_HEADER_BYTES = 8 * 2**20
 """Generous bounds: a model of 10,000 columns takes some 30 MB, its column names less than 1 MB."""
 
 DIGEST = "sha256"
@@ -55,17 +56,20 @@ def write_tensors(
     path: str | os.PathLike[str], metadata: Mapping[str, str], arrays: Mapping[str, NDArray[Any]]
 ) -> None:
     """Write the file beside its final place, then rename it: a crash leaves the old file whole."""
-    target = Path(path)
-    beside = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        with open(beside, "xb") as file:
-            file.write(_content(metadata, arrays))
+    target = Path(path).resolve()
+    if target.is_dir():
+        raise IsADirectoryError(f"Expected the name of a file to write, got a folder: {os.fspath(path)!r}.")
+    content = _content(metadata, arrays)
+    beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
+    with open(beside, "xb") as file:
+        try:
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(beside, target)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
+            os.replace(beside, target)
+        except BaseException:
+            beside.unlink(missing_ok=True)
+            raise
 
 
 def _content(metadata: Mapping[str, str], arrays: Mapping[str, NDArray[Any]]) -> bytes:

@@ -39,7 +39,7 @@ class ViewShape(NamedTuple):
 
 def view_shape(n_columns: int, feature_fraction: float, min_features: int, projection_dim: int | str) -> ViewShape:
     """Return m = min(d, max(min_features, round(feature_fraction d))) and r, by the paper's table if "auto"."""
-    n_features = min(n_columns, max(min_features, round(feature_fraction * n_columns)))
+    n_features = min(n_columns, max(int(min_features), round(float(feature_fraction) * n_columns)))
     return ViewShape(n_columns, n_features, _paper_dim(n_columns) if projection_dim == "auto" else int(projection_dim))
 
 
