@@ -24,13 +24,23 @@ def test_import_loads_nothing_heavy():
     heavy = ("pandas", "polars", "pyarrow", "dask", "matplotlib", "torch", "numba", "typer", "rich")
     # scikit-learn loads pandas where it is installed: only what comes on top of it counts.
     loaded = f"{{m for m in {heavy} if m in sys.modules}}"
-    result = run(f"import sys, sklearn.base; before = {loaded}; import rgld; print(sorted({loaded} - before))")
+    result = run(
+        f"import sys, sklearn.base; before = {loaded}; import rgld; rgld.RGLD; print(sorted({loaded} - before))"
+    )
     assert result.stdout.strip() == "[]", result.stderr
 
 
 def test_everything_public_is_listed():
     public = {n for n, v in vars(rgld).items() if not n.startswith("_") and not isinstance(v, types.ModuleType)}
-    assert public | {"__version__"} == set(rgld.__all__)
+    assert public - {"TYPE_CHECKING", "Any"} <= set(rgld.__all__)
+    assert dir(rgld) == sorted(rgld.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nope'"):
+        _ = rgld.nope
+
+
+def test_import_alone_loads_nothing_at_all():
+    result = run("import rgld, sys; print([m for m in ('numpy', 'scipy', 'sklearn') if m in sys.modules])")
+    assert result.stdout.strip() == "[]", result.stderr
 
 
 def test_public_names_say_what_they_are():
@@ -47,7 +57,7 @@ def test_errors_form_one_tree():
 
 @pytest.mark.parametrize("name", ["cuda", ""])
 def test_an_unknown_kernel_is_refused(name):
-    result = run("import rgld", RGLD_KERNELS=name)
+    result = run("from rgld import RGLD", RGLD_KERNELS=name)
     assert "RGLD_KERNELS must be one of ['numpy']" in result.stderr
 
 

@@ -1,8 +1,25 @@
 """RGLD: randomized global-local density estimation, an unsupervised anomaly detector for tables."""
 
-from ._detector import RGLD, BranchScores, load
+from typing import TYPE_CHECKING, Any
+
 from .exceptions import ModelFileError, ParameterError, RGLDError, TableError
+
+if TYPE_CHECKING:
+    from ._detector import RGLD, BranchScores, load
 
 __version__ = "0.1.0"
 
 __all__ = ["RGLD", "BranchScores", "ModelFileError", "ParameterError", "RGLDError", "TableError", "__version__", "load"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the detector, and scikit-learn with it, when it is first asked for: `import rgld` alone takes no time."""
+    if name in __all__:
+        from . import _detector
+
+        return getattr(_detector, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -11,6 +11,7 @@ from typing import Any
 import matplotlib
 import numpy as np
 import pandas as pd
+from matplotlib import patheffects
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.stats import friedmanchisquare, studentized_range
@@ -22,7 +23,7 @@ from .._preprocess import scaled_columns
 from .._ranks import normalized_rank
 from .synthetic import global_against_local, sparse_subspace, two_scales
 
-OURS, MUTED, ACCENT = "#c1272d", "#8a94a0", "#2f5d8a"
+OURS, MUTED, ACCENT, DARK = "#c1272d", "#8a94a0", "#2f5d8a", "#3c4650"
 STYLE: dict[Any, Any] = {
     "font.size": 9,
     "axes.spines.top": False,
@@ -43,6 +44,10 @@ def _figure(width: float, height: float, columns: int = 1) -> tuple[Figure, list
 
 def _colour(method: str) -> str:
     return OURS if method.startswith("RGLD") else MUTED
+
+
+def _text_colour(method: str) -> str:
+    return OURS if method.startswith("RGLD") else DARK
 
 
 def pareto(main: pd.DataFrame, measure: str = "auroc") -> Figure:
@@ -81,7 +86,8 @@ def _spread_labels(axes: Axes, table: pd.DataFrame, measure: str) -> None:
             textcoords="offset points",
             va="center",
             fontsize=7.5,
-            color=OURS if method.startswith("RGLD") else "#3c4650",
+            color=_text_colour(method),
+            path_effects=[patheffects.withStroke(linewidth=2.5, foreground="white")],
         )
 
 
@@ -102,12 +108,12 @@ def critical_difference(scores: pd.DataFrame, alpha: float = 0.05) -> Figure:
     axes.invert_yaxis()
     for place, (method, rank) in enumerate(ranks.items()):
         axes.plot([rank], [place], "o", color=_colour(str(method)), markersize=5)
-        axes.text(rank + 0.15, place, f"{method}  {rank:.2f}", va="center", fontsize=8, color=_colour(str(method)))
+        axes.text(rank + 0.15, place, f"{method}  {rank:.2f}", va="center", fontsize=8, color=_text_colour(str(method)))
     for number, (first, last) in enumerate(_groups(ranks.to_numpy(), distance)):
         axes.plot(
             ranks.iloc[[first, last]],
             [k + 0.2 + 0.35 * number] * 2,
-            color="#3c4650",
+            color=DARK,
             linewidth=2.5,
             solid_capstyle="butt",
         )
@@ -159,7 +165,7 @@ def difference_bars(comparison: pd.DataFrame, label: str) -> Figure:
     values = comparison["difference"].sort_values()
     figure, (axes,) = _figure(7.5, 0.16 * len(values) + 0.9)
     axes.barh(values.index, values, color=[OURS if v >= 0 else MUTED for v in values], height=0.7)
-    axes.axvline(0, color="#3c4650", linewidth=0.8)
+    axes.axvline(0, color=DARK, linewidth=0.8)
     axes.tick_params(axis="y", labelsize=6.5)
     axes.grid(axis="y", visible=False)
     axes.margins(y=0.01)
@@ -210,7 +216,7 @@ def _score_maps(X: np.ndarray, y: np.ndarray, scores: dict[str, Any], kinds: tup
     for panel, (name, score) in zip(axes, scores.items(), strict=True):
         heat = score(points.reshape(-1, 2)).reshape(points.shape[:2])
         panel.pcolormesh(*grid, heat, cmap="Blues", vmin=0, vmax=1, shading="auto", rasterized=True)
-        panel.scatter(X[y == 0, 0], X[y == 0, 1], s=2, color="#3c4650", alpha=0.5, linewidths=0)
+        panel.scatter(X[y == 0, 0], X[y == 0, 1], s=2, color=DARK, alpha=0.5, linewidths=0)
         panel.scatter(X[y == 1, 0], X[y == 1, 1], s=14, color=OURS, edgecolors="white", linewidths=0.4)
         given = score(X)
         normal, anomalous = given[y == 0], given[y == 1]
