@@ -185,7 +185,7 @@ def motivation_scales(seed: int = 0) -> Figure:
     detectors = {
         name: RGLD(
             n_local_views=0,
-            n_random_features=100,
+            n_random_features=60,
             bandwidth_multipliers=value,
             preprocessing="standard",
             random_state=seed,
@@ -200,9 +200,9 @@ def motivation_branches(seed: int = 0) -> Figure:
     X, y = global_against_local(seed=seed)
     common: dict[str, Any] = {"preprocessing": "standard", "random_state": seed}
     detectors = {
-        "global branch": RGLD(n_local_views=0, n_random_features=100, **common),
+        "global branch": RGLD(n_local_views=0, n_random_features=60, **common),
         "local branch": RGLD(n_global_views=0, **common),
-        "both": RGLD(n_random_features=100, **common),
+        "both": RGLD(n_random_features=60, **common),
     }
     return _score_maps(X, y, {name: d.fit(X).anomaly_score for name, d in detectors.items()}, ("clump", "hole"))
 

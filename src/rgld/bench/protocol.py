@@ -2,10 +2,11 @@
 
 In: a labelled table and a seed. Out: a split, and the two measures of a detector's scores on it.
 
-`paper`: seed both global generators; a table of fewer than 1000 rows is resampled with replacement to 1000,
-one of more than 10,000 subsampled without replacement to 10,000; 70 % train, stratified; min-max scaling by
-the training part. The split and some detectors (LODA) draw from NumPy's global generator, so the order of
-these calls is part of the protocol. `full`: the whole table is fitted and scored, as it is.
+`paper`: seed both global generators; a table of fewer than 1000 rows is resampled with replacement to 1000, one of
+more than 10,000 subsampled without replacement to 10,000; 70 % train, stratified; min-max scaling by the training
+part; seed the generators again; fit and score. The split and some detectors (LODA) draw from NumPy's global generator,
+so the order of these calls is part of the protocol.
+`full`: the whole table is fitted and scored, as it is.
 """
 
 import random
@@ -38,10 +39,8 @@ class Measures(NamedTuple):
 
 
 def split(X: NDArray[np.floating], y: NDArray[np.integer], seed: int, protocol: str = "paper") -> Split:
-    """Return the split of a table under a protocol; the detector is fitted and scored right after this call."""
-    # The published numbers come from NumPy's legacy global generator: another one gives another split.
-    random.seed(seed)
-    np.random.seed(seed)  # noqa: NPY002
+    """Return the split of a table under a protocol."""
+    seed_globally(seed)
     if protocol == "full":
         return Split(X, X, y)
     rows = _resampled_rows(len(y), seed)
@@ -51,10 +50,19 @@ def split(X: NDArray[np.floating], y: NDArray[np.integer], seed: int, protocol: 
     return Split(scaler.transform(train), scaler.transform(test), labels)
 
 
+def seed_globally(seed: int) -> None:
+    """Seed the global generators: before a split and again before a detector is fitted.
+
+    The published numbers come from NumPy's legacy global generator; another one gives other splits, and another LODA.
+    """
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002
+
+
 def _resampled_rows(n_rows: int, seed: int) -> NDArray[np.integer] | slice:
     if FEWEST_ROWS <= n_rows <= MOST_ROWS:
         return slice(None)
-    np.random.seed(seed)  # noqa: NPY002
+    seed_globally(seed)
     if n_rows < FEWEST_ROWS:
         return np.random.choice(n_rows, FEWEST_ROWS)  # noqa: NPY002
     return np.random.choice(n_rows, MOST_ROWS, replace=False)  # noqa: NPY002

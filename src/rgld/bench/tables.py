@@ -176,7 +176,8 @@ def spread(frame: pd.DataFrame, method: str, datasets: Sequence[str]) -> pd.Data
     """Return the mean over datasets and seeds for each random state of a method."""
     runs = frame[(frame["method"] == method) & frame["dataset"].isin(list(datasets)) & frame["random_state"].notna()]
     by_state = runs.groupby(["random_state", "dataset"])[["auroc", "auprc"]].mean()
-    return by_state.groupby("random_state").mean()
+    means = by_state.groupby("random_state").mean()
+    return means.set_index(means.index.astype(int))
 
 
 def ablation(frame: pd.DataFrame, variants: dict[str, str], datasets: Sequence[str]) -> pd.DataFrame:

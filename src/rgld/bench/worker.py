@@ -18,7 +18,7 @@ import numpy as np
 
 from .datasets import load_dataset, load_table
 from .detectors import make_detector
-from .protocol import measure, split
+from .protocol import measure, seed_globally, split
 
 RECORDED_PACKAGES = ("rgld", "numpy", "scipy", "scikit-learn", "pyod", "torch", "deepod", "isotree")
 
@@ -78,6 +78,7 @@ def _measured(task: Task) -> dict[str, Any]:
     else:
         X, y = load_dataset(task.dataset, folder)
     train, test, labels = split(X, y, task.seed, task.protocol)
+    seed_globally(task.seed)
     detector = make_detector(task.detector, task.seed)
     marks = [_clocks()]
     detector.fit(train)
