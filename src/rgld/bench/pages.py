@@ -104,7 +104,7 @@ def _picture(name: str, words: str) -> str:
 
 
 def _introduction(study: Study) -> str:
-    versions = next((line["versions"] for line in reversed(study.lines) if line.get("versions")), {})
+    versions: dict[str, str] = next((line["versions"] for line in reversed(study.lines) if line.get("versions")), {})
     named = ", ".join(f"{name} {number}" for name, number in versions.items())
     return f"""# Results
 
