@@ -353,6 +353,12 @@ def test_lines_hold_what_a_reader_needs(tmp_path):
     )
 
 
+def test_detectors_with_compiled_code_survive_the_fork(tmp_path):
+    """HBOS is warmed up once, in the process that runs are forked from; SOD's parallel kernels must be in their own."""
+    found = run_study([task(detector="HBOS"), task(detector="SOD")], tmp_path)
+    assert [line["error"] for line in found] == [None, None]
+
+
 def test_a_study_resumes_after_a_kill_and_loses_and_repeats_nothing(tmp_path):
     """The installed command on two tiny datasets: killed in the middle, run again, then tables and figures."""
     for name in ("14_glass", "45_wine"):

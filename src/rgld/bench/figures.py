@@ -230,7 +230,8 @@ def _score_maps(X: np.ndarray, y: np.ndarray, scores: dict[str, Any], kinds: tup
 
 
 def motivation_views(seed: int = 0) -> Figure:
-    """Return the third motivating example: one view sees an anomaly or not, depending on its columns; many views do."""
+    """Return the third motivating example: one view sees an anomaly or not, depending on its columns; many
+    views do."""
     X, y = sparse_subspace(n=800, seed=seed)
     informative = 3
     views: dict[str, Any] = {"n_global_views": 0, "n_references": 200, "preprocessing": "standard"}

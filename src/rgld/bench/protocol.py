@@ -4,9 +4,9 @@ In: a labelled table and a seed. Out: a split, and the two measures of a detecto
 
 `paper`: seed both global generators; a table of fewer than 1000 rows is resampled with replacement to 1000, one of
 more than 10,000 subsampled without replacement to 10,000; 70 % train, stratified; min-max scaling by the training
-part; seed the generators again; fit and score. The split and some detectors (LODA) draw from NumPy's global generator,
-so the order of these calls is part of the protocol.
-`full`: the whole table is fitted and scored, as it is.
+part; seed the generators again; fit and score. The split and some detectors (LODA) draw from NumPy's global
+generator, so the order of these calls is part of the protocol. `full`: the whole table is fitted and scored,
+as it is.
 """
 
 import random

@@ -18,7 +18,7 @@ from typing import Any
 
 from .datasets import registry as dataset_registry
 from .datasets import unpack
-from .detectors import registry
+from .detectors import warmth
 from .lines import Line, appended_lines, key_of
 from .specs import parse_spec
 from .warm import VARIABLE as WARM_VARIABLE
@@ -104,7 +104,7 @@ def _context(tasks: list[Task]) -> Any:
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
     names = sorted({parse_spec(task.detector).name for task in tasks})
-    os.environ[WARM_VARIABLE] = json.dumps([name for name in names if getattr(registry()[name], "WARM", False)])
+    os.environ[WARM_VARIABLE] = json.dumps([name for name in names if warmth(name) == "study"])
     context.set_forkserver_preload(["rgld.bench.worker", "rgld.bench.warm"])
     return context
 

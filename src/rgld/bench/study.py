@@ -33,13 +33,21 @@ class Study:
         return [line for line in self.lines if line.get("error")]
 
     def varied(self, parameter: str) -> pd.DataFrame:
-        """Return the means of RGLD on the 44 by the values of one parameter, from the lines that set it alone."""
-        rows = {}
-        for method, runs in self.frame[self.frame["dataset"].isin(self.datasets_44)].groupby("method"):
-            spec = parse_spec(str(method))
+        """Return the means of RGLD on the 44 by the values of one parameter, on the split seeds that all of
+        them have."""
+        runs = self.frame[self.frame["dataset"].isin(self.datasets_44)]
+        values = {}
+        for method in runs["method"].unique():
+            spec = parse_spec(method)
             if spec.name == "RGLD" and set(spec.settings) <= {parameter}:
-                value = spec.settings.get(parameter, RGLD_DEFAULTS[parameter])
-                rows[value] = runs.groupby("dataset")[["auroc", "auprc", "seconds"]].mean().mean()
+                values[method] = spec.settings.get(parameter, RGLD_DEFAULTS[parameter])
+        runs = runs[runs["method"].isin(values)]
+        seeds = set.intersection(*(set(part["seed"]) for _, part in runs.groupby("method")), set(runs["seed"]))
+        runs = runs[runs["seed"].isin(seeds)]
+        rows = {
+            values[method]: part.groupby("dataset")[["auroc", "auprc", "seconds"]].mean().mean()
+            for method, part in runs.groupby("method")
+        }
         return pd.DataFrame(rows).T.sort_index()
 
     def scaling(self, variable: str) -> dict[str, pd.DataFrame]:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .datasets import load_dataset, load_table
-from .detectors import make_detector
+from .detectors import make_detector, warm_up, warmth
 from .protocol import measure, seed_globally, split
 
 RECORDED_PACKAGES = ("rgld", "numpy", "scipy", "scikit-learn", "pyod", "torch", "deepod", "isotree")
@@ -78,6 +78,8 @@ def _measured(task: Task) -> dict[str, Any]:
     else:
         X, y = load_dataset(task.dataset, folder)
     train, test, labels = split(X, y, task.seed, task.protocol)
+    if warmth(task.detector) == "run":
+        warm_up(task.detector)
     seed_globally(task.seed)
     detector = make_detector(task.detector, task.seed)
     marks = [_clocks()]

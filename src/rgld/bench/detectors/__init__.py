@@ -2,16 +2,19 @@
 
 A file defines `NAME`, `GROUP` and `make(seed, **settings)`, which returns an object with `fit(X)` and
 `decision_function(X)`, higher being more anomalous. `NEEDS` maps modules that must be importable to what
-installs them; `WARM` says that its first fit imports or compiles much, which the runner then does once for
-all runs. To add a detector, add a file.
+installs them; `WARM` says that its first fit imports or compiles much, which is then done before the clock
+starts: once for the "study", or in every "run". To add a detector, add a file.
 """
 
+import contextlib
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
+
+import numpy as np
 
 from ...exceptions import ParameterError
 from ..specs import parse_spec
@@ -53,6 +56,19 @@ def what_to_install(name: str) -> str | None:
         if find_spec(module) is None:
             return f"{name} needs the package {module!r}, which is not installed: {command}"
     return None
+
+
+def warmth(name: str) -> str | None:
+    """Return when a detector wants a first fit before it is timed: once for the "study", in every "run", or
+    not at all."""
+    return getattr(registry()[parse_spec(name).name], "WARM", None)
+
+
+def warm_up(name: str) -> None:
+    """Fit a detector on a tiny table. What fails here fails again in the run, where it is recorded."""
+    tiny = np.random.default_rng(0).random((60, 4))
+    with contextlib.suppress(Exception):
+        make_detector(name, 0).fit(tiny).decision_function(tiny)
 
 
 def make_detector(name: str, seed: int) -> Any:

@@ -6,7 +6,7 @@ from ._pyod import NEEDS as NEEDS
 
 NAME = "CBLOF"
 GROUP = "statistical"
-WARM = True
+WARM = "study"
 
 
 class _CBLOF:

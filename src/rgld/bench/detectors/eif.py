@@ -5,7 +5,7 @@ from typing import Any
 NAME = "EIF"
 GROUP = "anchor"
 NEEDS = {"isotree": "pip install 'rgld[bench]'"}
-WARM = True
+WARM = "study"
 
 
 class _EIF:

@@ -6,7 +6,7 @@ from ._pyod import NEEDS as NEEDS
 
 NAME = "MCD"
 GROUP = "anchor"
-WARM = True
+WARM = "study"
 
 
 def make(seed: int, **settings: Any) -> Any:

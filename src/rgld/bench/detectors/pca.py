@@ -7,7 +7,7 @@ from ._pyod import NEEDS as NEEDS
 
 NAME = "PCA"
 GROUP = "statistical"
-WARM = True
+WARM = "study"
 
 
 def make(seed: int, **settings: Any) -> Any:

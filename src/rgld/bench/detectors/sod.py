@@ -6,7 +6,7 @@ from ._pyod import NEEDS as NEEDS
 
 NAME = "SOD"
 GROUP = "statistical"
-WARM = True
+WARM = "run"  # its parallel Numba kernels do not survive a fork
 
 
 def make(seed: int, **settings: Any) -> Any:
