@@ -200,7 +200,12 @@ def _ablation_section(study: Study) -> str:
         ("n_random_features", "number of random features"),
     ]
     drawn = [_picture(f"sensitivity_{name}", words) for name, words in pictures if len(study.varied(name)) > 1]
-    return text + ("Sensitivity:\n\n" + "\n".join(drawn) if drawn else "")
+    return text + (
+        "Sensitivity, on the split seeds that all values have. The random state alone moves these means: see the spread above.\n\n"
+        + "\n".join(drawn)
+        if drawn
+        else ""
+    )
 
 
 def _scaling_section(study: Study) -> str:
