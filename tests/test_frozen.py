@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rgld import RGLD, _blocks
+from rgld import RGLD
+from rgld._kernels import blocks
 
 PREPROCESSINGS = ("standard", "robust", "quantile")
 
@@ -58,8 +59,8 @@ def test_any_layout_chunking_and_number_of_threads(layout, block_bytes, smallest
         scores = detector.anomaly_score(rows.astype(np.float64))
     detector.n_jobs = n_jobs
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_blocks, "BLOCK_BYTES", block_bytes)
-        patch.setattr(_blocks, "SMALLEST_BLOCK", smallest)
+        patch.setattr(blocks, "BLOCK_BYTES", block_bytes)
+        patch.setattr(blocks, "SMALLEST_BLOCK", smallest)
         np.testing.assert_array_equal(detector.anomaly_score(rows), scores)
     detector.n_jobs = None
 

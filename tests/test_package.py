@@ -55,10 +55,10 @@ def test_errors_form_one_tree():
         assert error.__name__ in rgld.exceptions.__doc__
 
 
-@pytest.mark.parametrize("name", ["cuda", ""])
+@pytest.mark.parametrize("name", ["cuda", "NumPy"])
 def test_an_unknown_kernel_is_refused(name):
     result = run("from rgld import RGLD", RGLD_KERNELS=name)
-    assert "RGLD_KERNELS must be one of ['numpy']" in result.stderr
+    assert "RGLD_KERNELS must be one of ['native', 'numpy']" in result.stderr
 
 
 def test_the_numpy_kernels_can_be_asked_for():

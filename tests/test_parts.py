@@ -8,8 +8,9 @@ from scipy.special import ndtr
 from sklearn.preprocessing import QuantileTransformer, RobustScaler, StandardScaler
 
 from rgld import RGLD, _kernels, _random
-from rgld._blocks import BLOCK_BYTES, LARGEST_BLOCK, SMALLEST_BLOCK, rows_per_block
-from rgld._global import base_bandwidth, draw_pairs, global_view_scores
+from rgld._global import base_bandwidths, draw_pairs
+from rgld._kernels import elementary
+from rgld._kernels.blocks import BLOCK_BYTES, LARGEST_BLOCK, SMALLEST_BLOCK, rows_per_block
 from rgld._local import draw_local
 from rgld._preprocess import choose_preprocessing, column_statistics, fit_scaling, normal_score, scaled_columns
 from rgld._threshold import fit_offset
@@ -40,21 +41,21 @@ def test_view_shape_parameters():
 
 
 def test_features_are_drawn_without_replacement_and_uniformly():
-    views = draw_views(_random.children(0, _random.GLOBAL, 2000), ViewShape(10, 3, 5))
+    views = draw_views(0, _random.GLOBAL, 2000, ViewShape(10, 3, 5))
     assert all(len(set(features)) == 3 for features in views.features.tolist())
     counts = np.bincount(views.features.ravel(), minlength=10)
     assert np.all(np.abs(counts - 600) < 4 * np.sqrt(2000 * 0.3 * 0.7))
 
 
 def test_projection_is_normal_with_variance_one_over_r():
-    projection = draw_views(_random.children(0, _random.GLOBAL, 2000), ViewShape(10, 3, 4)).projection
+    projection = draw_views(0, _random.GLOBAL, 2000, ViewShape(10, 3, 4)).projection
     assert projection.var() == pytest.approx(1 / 4, rel=0.05)
     assert projection.mean() == pytest.approx(0, abs=0.02)
 
 
 def test_project_by_hand():
     columns = f32([1, 2], [10, 20], [100, 200])
-    z = _kernels.project(columns, np.array([[2, 0]], np.int32), f32([[1, 0, 2], [3, 1, -1]]))
+    z = elementary.project(columns, np.array([[2, 0]], np.int32), f32([[1, 0, 2], [3, 1, -1]]))
     np.testing.assert_array_equal(z, [[[103, 206], [1, 2], [199, 398]]])
 
 
@@ -62,19 +63,19 @@ def test_project_by_hand():
 
 
 def test_random_features_by_hand():
-    phi = _kernels.random_features(f32([[0.0, np.pi]])[None].reshape(1, 1, 2), f32([0.0]).reshape(1, 1), 2.0)
+    phi = elementary.random_features(f32([[0.0, np.pi]])[None].reshape(1, 1, 2), f32([0.0]).reshape(1, 1), 2.0)
     np.testing.assert_allclose(phi, [[[np.sqrt(2), 0.0]]], atol=1e-6)
 
 
 def test_support_by_hand():
     phi = f32([[1, 2], [3, 4]])
-    np.testing.assert_array_equal(_kernels.support(phi, f32([10, 1])), [[13, 24]])
+    np.testing.assert_array_equal(elementary.support(phi, f32([10, 1])), [[13, 24]])
 
 
 def test_base_bandwidth_is_the_median_with_two_fallbacks():
-    assert base_bandwidth(np.array([1.0, 2.0, 10.0])) == 2.0
-    assert base_bandwidth(np.array([0.0, 0.0, 0.0, 4.0, 2.0])) == 3.0
-    assert base_bandwidth(np.zeros(5)) == 1.0
+    distances = f32([1, 2, 10, 3], [0, 0, 4, 0], [0, 0, 0, 0])
+    np.testing.assert_array_equal(base_bandwidths(distances, 1), [2.5, 4.0, 1.0])
+    np.testing.assert_array_equal(base_bandwidths(f32([0, 2, 9]), 1), [2.0])
 
 
 def test_pairs_are_never_of_a_row_with_itself():
@@ -85,8 +86,8 @@ def test_pairs_are_never_of_a_row_with_itself():
 
 
 def test_quasi_monte_carlo_normals_are_normal_in_every_view():
-    points = _random.sobol_points(_random.child(0, _random.FREQUENCIES), 10, 3)
-    normals = np.array([_random.shifted_normals(points, rng) for rng in _random.children(0, _random.GLOBAL, 4000)])
+    points = _random.sobol_points(_random.child(0, _random.GLOBAL, _random.POINTS), 10, 3)
+    normals = _random.shifted_normals(points, _random.child(0, _random.GLOBAL, _random.SHIFTS).random((4000, 3)))
     np.testing.assert_allclose(normals.mean(axis=0), 0, atol=4 / np.sqrt(4000))
     np.testing.assert_allclose(normals.var(axis=0), 1, atol=4 * np.sqrt(2 / 4000))
     # Evenly spread within a view: the mean of ten points varies less than that of ten independent normals would.
@@ -94,16 +95,15 @@ def test_quasi_monte_carlo_normals_are_normal_in_every_view():
 
 
 def test_branches_draw_views_of_their_own():
-    views = [
-        draw_views(_random.children(0, stream, 3), ViewShape(10, 3, 5)) for stream in (_random.GLOBAL, _random.LOCAL)
-    ]
+    views = [draw_views(0, branch, 3, ViewShape(10, 3, 5)) for branch in (_random.GLOBAL, _random.LOCAL)]
     assert not np.array_equal(views[0].projection, views[1].projection)
 
 
 def test_a_support_without_spread_contributes_nothing():
-    branch = RGLD(n_local_views=0, random_state=0).fit(np.full((50, 3), 4.2)).model_.global_branch
-    assert np.all(branch.support_std == 0)
-    assert np.all(global_view_scores(branch, np.random.default_rng(0).normal(size=(3, 9)).astype(np.float32)) == 0)
+    model = RGLD(n_local_views=0, random_state=0).fit(np.full((50, 3), 4.2)).model_
+    assert np.all(model.global_branch.support_std == 0)
+    rows = _kernels.Rows(np.random.default_rng(0).normal(size=(9, 3)), model.scaling, 1)
+    assert np.all(_kernels.view_scores(rows, model.global_branch) == 0)
 
 
 def test_root_seed():
@@ -115,7 +115,7 @@ def test_root_seed():
 
 
 def neighbor_distance(z, references, k):
-    return _kernels.neighbor_distance(f32(*np.atleast_2d(z)), f32(*np.atleast_2d(references)), k)
+    return elementary.neighbor_distance(f32(*np.atleast_2d(z)), f32(*np.atleast_2d(references)), k)
 
 
 def test_neighbor_distance_is_the_root_mean_square():

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare, hypergeom
 
-from rgld import _kernels
 from rgld._global import draw_global
+from rgld._kernels import elementary
 from rgld._local import draw_local
-from rgld._random import GLOBAL, children
+from rgld._random import GLOBAL
 from rgld._views import ViewShape, draw_views
 
 
@@ -17,7 +17,7 @@ def informative_counts(views, n_informative):
 
 def test_proposition_1_informative_columns_in_a_bag_are_hypergeometric():
     d, s, m = 50, 5, 15
-    views = draw_views(children(0, GLOBAL, 20_000), ViewShape(d, m, 2))
+    views = draw_views(0, GLOBAL, 20_000, ViewShape(d, m, 2))
     observed = np.bincount(informative_counts(views, s), minlength=s + 1)
     expected = hypergeom(d, s, m).pmf(np.arange(s + 1)) * 20_000
     assert chisquare(observed, expected).pvalue > 1e-3
@@ -32,7 +32,7 @@ def test_proposition_1_bags_with_more_than_their_share_have_the_larger_contrast(
     rng = np.random.default_rng(0)
     normal, anomalous = rng.normal(size=(2, d, 4000))
     anomalous[:s] += shift
-    views = draw_views(children(1, GLOBAL, 400), ViewShape(d, m, 12))
+    views = draw_views(1, GLOBAL, 400, ViewShape(d, m, 12))
 
     def contrast(features):
         a, b = ((rows[features] ** 2).sum(axis=0) for rows in (normal, anomalous))
@@ -45,7 +45,7 @@ def test_proposition_1_bags_with_more_than_their_share_have_the_larger_contrast(
     np.testing.assert_allclose(contrasts, counts * shift**2 / np.sqrt(2 * m), atol=0.25)
     assert whole_table == pytest.approx(s * shift**2 / np.sqrt(2 * d), abs=0.25)
     # The same through the random projection: the projected squared norm keeps the order of the means over bags.
-    z = [_kernels.project(rows.astype(np.float32), views.features, views.projection) for rows in (normal, anomalous)]
+    z = [elementary.project(rows.astype(np.float32), views.features, views.projection) for rows in (normal, anomalous)]
     norms = [(part**2).sum(axis=1) for part in z]
     projected = (norms[1].mean(axis=1) - norms[0].mean(axis=1)) / norms[0].std(axis=1)
     by_count = [projected[counts == h].mean() for h in range(4)]
@@ -69,8 +69,8 @@ def test_proposition_2_random_feature_density_approaches_the_exact_one():
     for n_random_features in sizes:
         _, frequencies, phases = draw_global(0, n_views, ViewShape(r, r, r), n_random_features)
         angles = np.einsum("tdr,rn->tdn", frequencies, z / bandwidth).astype(np.float32)
-        phi = _kernels.random_features(angles, phases, 1.0)
-        estimate = _kernels.support(phi[:, :, :20], phi.mean(axis=2))
+        phi = elementary.random_features(angles, phases, 1.0)
+        estimate = elementary.support(phi[:, :, :20], phi.mean(axis=2))
         errors.append(np.sqrt(((estimate - exact) ** 2).mean()))
         for delta in (0.2, 0.05):
             bound = np.sqrt(8 * np.log(2 / delta) / n_random_features)

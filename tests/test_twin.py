@@ -3,11 +3,9 @@
 import numpy as np
 import pytest
 
-from rgld import RGLD
-from rgld._blocks import Blocks
-from rgld._global import draw_pairs, global_view_scores
-from rgld._local import draw_local, local_view_scores
-from rgld._preprocess import scaled_columns
+from rgld import RGLD, _kernels
+from rgld._global import draw_pairs
+from rgld._local import draw_local
 from rgld._views import view_shape
 
 from .reference import paper
@@ -95,11 +93,8 @@ def test_library_equals_twin(kind, preprocessing, n, d, seed):
     twin = twin_of(detector, train, new)
 
     model = detector.model_
-    for branch, view_scores, name in (
-        (model.global_branch, global_view_scores, "global_views"),
-        (model.local_branch, local_view_scores, "local_views"),
-    ):
-        actual = [view_scores(branch, scaled_columns(model.scaling, X)) for X in (train, new)]
+    for branch, name in ((model.global_branch, "global_views"), (model.local_branch, "local_views")):
+        actual = [_kernels.view_scores(_kernels.Rows(X, model.scaling, 1), branch) for X in (train, new)]
         for part in (0, 1):
             expected = [view[part] for view in twin[name]]
             np.testing.assert_allclose(actual[part], expected, rtol=TOLERANCE, atol=TOLERANCE)
@@ -144,7 +139,7 @@ def test_references_are_the_projected_rows_that_were_drawn():
     train, _ = tables("normal", 50, 4, 5)
     detector = RGLD(random_state=5, n_references=20, n_local_views=2).fit(train)
     rows = draw_local(5, 2, view_shape(4, 0.3, 3, "auto"), 50, 20).rows
-    columns = Blocks(train, detector.model_.scaling, None).take(rows[1])
+    columns = _kernels.Rows(train, detector.model_.scaling, 1).take(rows[1])
     view = detector.model_.local_branch.views
     expected = np.einsum("fc,fr->rc", columns[view.features[1]], view.projection[1])
     np.testing.assert_allclose(detector.model_.local_branch.references[1], expected, rtol=1e-5, atol=1e-6)

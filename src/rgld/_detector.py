@@ -3,8 +3,6 @@
 In: a table. Out: scores and decisions. No maths here: each step is a call into the module that has it.
 """
 
-from collections.abc import Callable
-from functools import partial
 from os import PathLike
 from typing import Any, NamedTuple, Self
 
@@ -13,21 +11,21 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ._blocks import Blocks
-from ._global import draw_global, draw_pairs, fit_global, global_view_scores
-from ._local import draw_local, fit_local, local_view_scores
+from . import _kernels
+from ._global import draw_global, draw_pairs, fit_global
+from ._local import draw_local, fit_local
 from ._model import GlobalBranch, LocalBranch, Model
 from ._params import check_parameters
 from ._persist import load_detector, save_detector
-from ._preprocess import Scaling, choose_preprocessing, column_statistics, fit_scaling
+from ._preprocess import Scaling, choose_preprocessing, fit_scaling
 from ._random import root_seed
-from ._ranks import BranchRanks, branch_score, fit_branch_ranks
+from ._ranks import BranchRanks
 from ._table import read_matrix
+from ._threads import n_threads
 from ._threshold import fit_offset
 from ._views import ViewShape, view_shape
 
 Scores = NDArray[np.float64]
-Branch = GlobalBranch | LocalBranch | None
 
 
 class BranchScores(NamedTuple):
@@ -81,7 +79,8 @@ class RGLD(OutlierMixin, BaseEstimator):
     random_state : int, RandomState, Generator or None, default=None
         Seed of everything random. The same integer gives the same model; None gives a new one each time.
     n_jobs : int or None, default=None
-        Threads, by joblib's convention. The result does not depend on it.
+        Threads, by joblib's convention; None is all cores the process may use, and one inside a worker of joblib
+        or Dask. The result does not depend on it.
 
     Attributes
     ----------
@@ -181,41 +180,45 @@ class RGLD(OutlierMixin, BaseEstimator):
         check_parameters(self.get_params(deep=False))
         matrix = read_matrix(self, X, fitting=True)
         seed = root_seed(self.random_state)
-        blocks = Blocks(matrix, self._fit_scaling(matrix), self.n_jobs)
-        global_branch, global_ranks, global_score = self._fit_global(blocks, seed)
-        local_branch, local_ranks, local_score = self._fit_local(blocks, seed)
-        self.model_ = Model(blocks.scaling, global_branch, global_ranks, local_branch, local_ranks)
+        scaling = self._fit_scaling(matrix)
+        rows = self._rows(matrix, scaling, keep=True)
+        global_branch, global_ranks, global_score = self._fit_global(rows, seed)
+        local_branch, local_ranks, local_score = self._fit_local(rows, seed)
+        self.model_ = Model(scaling, global_branch, global_ranks, local_branch, local_ranks)
         anomaly_score = _mean_of_branches(BranchScores(global_score, local_score))
         self.offset_ = fit_offset(self.contamination, anomaly_score)
         return anomaly_score
 
     def _fit_scaling(self, matrix: NDArray[np.floating]) -> Scaling:
-        statistics = column_statistics(matrix)
+        statistics = _kernels.column_statistics(matrix, n_threads(self.n_jobs))
         automatic = self.preprocessing == "auto"
         self.preprocessing_ = choose_preprocessing(statistics) if automatic else self.preprocessing
         return fit_scaling(self.preprocessing_, statistics)
 
-    def _fit_global(self, blocks: Blocks, seed: int) -> tuple[GlobalBranch | None, BranchRanks | None, Scores | None]:
+    def _fit_global(
+        self, rows: _kernels.Rows, seed: int
+    ) -> tuple[GlobalBranch | None, BranchRanks | None, Scores | None]:
         if not self.n_global_views:
             return None, None, None
-        n_rows, n_columns = blocks.X.shape
-        drawn = draw_global(seed, self.n_global_views, self._view_shape(n_columns), self.n_random_features)
-        pairs = draw_pairs(seed, n_rows, self.n_bandwidth_pairs)
-        branch = fit_global(blocks, drawn, pairs, self.bandwidth_multipliers)
-        view_scores = blocks.collect(partial(global_view_scores, branch), branch.floats_per_row)
-        return branch, *fit_branch_ranks(view_scores)
+        drawn = draw_global(seed, self.n_global_views, self._view_shape(), self.n_random_features)
+        pairs = draw_pairs(seed, rows.n_rows, self.n_bandwidth_pairs)
+        branch = fit_global(rows, drawn, pairs, self.bandwidth_multipliers)
+        return branch, *_kernels.fit_ranks(rows, branch)
 
-    def _fit_local(self, blocks: Blocks, seed: int) -> tuple[LocalBranch | None, BranchRanks | None, Scores | None]:
+    def _fit_local(
+        self, rows: _kernels.Rows, seed: int
+    ) -> tuple[LocalBranch | None, BranchRanks | None, Scores | None]:
         if not self.n_local_views:
             return None, None, None
-        n_rows, n_columns = blocks.X.shape
-        drawn = draw_local(seed, self.n_local_views, self._view_shape(n_columns), n_rows, self.n_references)
-        branch = fit_local(blocks, drawn, self.n_neighbors)
-        view_scores = blocks.collect(partial(local_view_scores, branch), branch.floats_per_row)
-        return branch, *fit_branch_ranks(view_scores)
+        drawn = draw_local(seed, self.n_local_views, self._view_shape(), rows.n_rows, self.n_references)
+        branch = fit_local(rows, drawn, self.n_neighbors)
+        return branch, *_kernels.fit_ranks(rows, branch)
 
-    def _view_shape(self, n_columns: int) -> ViewShape:
-        return view_shape(n_columns, self.feature_fraction, self.min_features, self.projection_dim)
+    def _view_shape(self) -> ViewShape:
+        return view_shape(self.n_features_in_, self.feature_fraction, self.min_features, self.projection_dim)
+
+    def _rows(self, matrix: NDArray[np.floating], scaling: Scaling, *, keep: bool) -> _kernels.Rows:
+        return _kernels.Rows(matrix, scaling, n_threads(self.n_jobs), keep)
 
     def branch_scores(self, X: ArrayLike) -> BranchScores:
         """Return the two halves of the anomaly score: `global_score` and `local_score`, each a rank in (0, 1).
@@ -225,10 +228,8 @@ class RGLD(OutlierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         model: Model = self.model_
-        blocks = Blocks(read_matrix(self, X, fitting=False), model.scaling, self.n_jobs)
-        global_score = _branch_scores(blocks, global_view_scores, model.global_branch, model.global_ranks)
-        local_score = _branch_scores(blocks, local_view_scores, model.local_branch, model.local_ranks)
-        return BranchScores(global_score, local_score)
+        rows = self._rows(read_matrix(self, X, fitting=False), model.scaling, keep=False)
+        return BranchScores(*_kernels.branch_scores(rows, model))
 
     def anomaly_score(self, X: ArrayLike) -> Scores:
         """Return the anomaly score s(x) in (0, 1) of each row, higher is more anomalous."""
@@ -259,14 +260,6 @@ class RGLD(OutlierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         save_detector(self, path)
-
-
-def _branch_scores(
-    blocks: Blocks, view_scores: Callable[..., Any], branch: Branch, ranks: BranchRanks | None
-) -> Scores | None:
-    if branch is None or ranks is None:
-        return None
-    return blocks.collect(lambda columns: branch_score(ranks, view_scores(branch, columns)), branch.floats_per_row)
 
 
 def _mean_of_branches(scores: BranchScores) -> Scores:

@@ -21,7 +21,7 @@ SMALLEST_BANDWIDTH = 1e-15
 """Distances below this count as 0: smaller bandwidths would overflow the float32 angles of far rows."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GlobalBranch:
     """T random-feature density estimates, each at M bandwidths."""
 
@@ -57,7 +57,7 @@ class GlobalBranch:
         return rounded
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LocalBranch:
     """T sets of reference rows, projected."""
 
@@ -75,7 +75,7 @@ class LocalBranch:
         return int(2 * n_references + 2 * n_views * n_dims + 2 * self.views.features.size)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Model:
     """Everything a score depends on. A branch without views is None, and so are its ranks."""
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._blocks import SMALLEST_BLOCK
+from ._kernels.blocks import SMALLEST_BLOCK
 from ._params import CONSTRAINTS, PREPROCESSINGS, check_parameters
 from ._preprocess import N_QUANTILES
 from ._ranks import EXACT_CDF_SIZE

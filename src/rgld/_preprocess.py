@@ -68,7 +68,7 @@ class ColumnStatistics:
     """Evenly spaced quantiles, minimum to maximum, shape (d, q)."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Scaling:
     """A fitted column-wise transformation."""
 

@@ -1,11 +1,10 @@
-"""Randomness: one child generator per (branch, view), and quasi-Monte Carlo normals.
+"""Randomness: one child generator per branch and quantity, and quasi-Monte Carlo normals.
 
-In: the user's `random_state`. Out: NumPy generators that depend on the root seed and the (branch, view)
-alone, so that a view draws the same numbers however many views there are and in whatever order they are
-built. NumPy's global generator is never touched.
+In: the user's `random_state`. Out: NumPy generators that depend on the root seed, the branch and the quantity drawn.
+Each quantity is drawn view after view, so that a view gets the same numbers however many views follow it. NumPy's
+global generator is never touched.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,12 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 from scipy.stats import qmc
 
-GLOBAL, LOCAL, PAIRS, FREQUENCIES = range(4)
-"""Streams: the views of each branch, the row pairs of the bandwidths, the base points of the frequencies."""
+GLOBAL, LOCAL = range(2)
+"""The branches."""
+
+FEATURES, PROJECTION, POINTS, SHIFTS, PHASES, PAIRS, REFERENCES = range(7)
+"""The quantities: feature subsets, projections; the base points of the frequencies and their shift in each view,
+phases, row pairs of the bandwidths (global); reference rows (local)."""
 
 SMALLEST_POINT = 2.0**-40
 """QMC points are kept this far from 0 and 1, where the normal inverse CDF is infinite (|z| <= 7.1)."""
@@ -32,14 +35,9 @@ def root_seed(random_state: Any) -> int:
     return int(random_state)
 
 
-def child(seed: int, stream: int, view: int = 0) -> np.random.Generator:
-    """Return the generator of one view of one stream."""
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(stream, view)))
-
-
-def children(seed: int, stream: int, n_views: int) -> Iterator[np.random.Generator]:
-    """Yield the generators of views 0 .. n_views - 1 of one stream."""
-    return (child(seed, stream, view) for view in range(n_views))
+def child(seed: int, branch: int, quantity: int) -> np.random.Generator:
+    """Return the generator of one quantity of one branch."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(branch, quantity)))
 
 
 def sobol_points(rng: np.random.Generator, n_points: int, n_dims: int) -> NDArray[np.float64]:
@@ -51,12 +49,13 @@ def sobol_points(rng: np.random.Generator, n_points: int, n_dims: int) -> NDArra
     return points
 
 
-def shifted_normals(points: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
-    """Shift the points by one uniform vector modulo 1, then map them through the normal inverse CDF.
+def shifted_normals(points: NDArray[np.float64], shifts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Shift the points (D, r) by each of the uniform vectors (T, r) modulo 1, then map them through the normal inverse
+    CDF, shape (T, D, r).
 
-    The shift makes every point uniform on the cube and keeps the points' even spread (a Cranley-Patterson
+    A shift makes every point uniform on the cube and keeps the points' even spread (a Cranley-Patterson
     rotation), so that one set of points serves all views.
     """
-    shifted = (points + rng.random(points.shape[1])) % 1.0
+    shifted = (points + shifts[:, None, :]) % 1.0
     normals: NDArray[np.float64] = ndtri(np.clip(shifted, SMALLEST_POINT, 1.0 - SMALLEST_POINT))
     return normals

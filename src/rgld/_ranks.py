@@ -58,12 +58,17 @@ def fit_cdf(scores: NDArray[np.floating]) -> Cdf:
     return Cdf(values, ranks, n_rows)
 
 
+def grid_ranks(n_rows: int) -> NDArray[np.float64]:
+    """Return the ranks at which the CDF of many rows keeps knots."""
+    even = np.linspace(0.0, 1.0, GRID_SIZE + 1)
+    upper_tail = 1.0 - np.geomspace(1.0 / GRID_SIZE, 0.5 / n_rows, GRID_SIZE - 1)
+    return np.concatenate((even, upper_tail))
+
+
 def _grid(ranks: NDArray[np.float64], n_rows: int) -> NDArray[np.intp]:
     """Return which knots to keep: those on either side of every grid rank, so that no line spans more than
     one step."""
-    even = np.linspace(0.0, 1.0, GRID_SIZE + 1)
-    upper_tail = 1.0 - np.geomspace(1.0 / GRID_SIZE, 0.5 / n_rows, GRID_SIZE - 1)
-    right = np.searchsorted(ranks, np.concatenate((even, upper_tail))).clip(0, len(ranks) - 1)
+    right = np.searchsorted(ranks, grid_ranks(n_rows)).clip(0, len(ranks) - 1)
     return np.unique(np.concatenate((right, (right - 1).clip(0))))
 
 
@@ -88,7 +93,7 @@ def normalized_rank(cdf: Cdf, scores: NDArray[np.floating]) -> NDArray[np.float6
     return ranks
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BranchRanks:
     """The frozen distributions of one branch: a CDF per view and one of the branch score."""
 

@@ -1,15 +1,16 @@
 """Views: which features a view looks at, and through which projection.
 
-In: a generator per view, the number of columns. Out: `Views`. Paper, section "Randomized views": a feature
+In: a seed, the number of columns. Out: `Views`. Paper, section "Randomized views": a feature
 subset S_t without replacement, a Gaussian projection R_t with entries N(0, 1/r), z_t(x) = x[S_t] R_t.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from . import _random
 
 PROJECTION_DIMS = ((3, 2), (20, 5), (40, 8), (100, 12))
 """The paper's rule for r: (largest number of columns, r); beyond the last row, 16."""
@@ -50,11 +51,12 @@ def _paper_dim(n_columns: int) -> int:
     return LARGEST_PROJECTION_DIM
 
 
-def draw_views(rngs: Iterable[np.random.Generator], shape: ViewShape) -> Views:
-    """Draw S_t and R_t, one view per generator."""
+def draw_views(seed: int, branch: int, n_views: int, shape: ViewShape) -> Views:
+    """Draw S_t, in the order of the columns, and R_t of one branch's views."""
     n_columns, n_features, projection_dim = shape
-    features, projections = [], []
-    for rng in rngs:
-        features.append(rng.choice(n_columns, n_features, replace=False))
-        projections.append(rng.normal(scale=projection_dim**-0.5, size=(n_features, projection_dim)))
-    return Views(np.array(features, dtype=np.int32), np.array(projections, dtype=np.float32))
+    keys = _random.child(seed, branch, _random.FEATURES).random((n_views, n_columns))
+    features = np.sort(keys.argpartition(n_features - 1, axis=1)[:, :n_features], axis=1)
+    projection = _random.child(seed, branch, _random.PROJECTION).normal(
+        scale=projection_dim**-0.5, size=(n_views, n_features, projection_dim)
+    )
+    return Views(features.astype(np.int32), projection.astype(np.float32))

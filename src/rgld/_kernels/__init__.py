@@ -1,26 +1,70 @@
-"""The hot path behind one switch.
+"""The hot path behind one switch: the compiled core, or the readable NumPy twin.
 
-`RGLD_KERNELS=numpy` (the only implementation so far) selects the readable NumPy twin. Every kernel takes
-columns (d, b): a block of b scaled rows, feature by feature, and gives a result per row that depends on that
-row alone, to the bit.
+`RGLD_KERNELS=native` or `RGLD_KERNELS=numpy` selects one; without it the core is used where it was built. Both give a
+row a result that depends on that row and the model alone, to the bit.
 """
 
 import os
+import warnings
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
-from . import numpy_kernels
-
-IMPLEMENTATIONS = {"numpy": numpy_kernels}
+IMPLEMENTATIONS = ("native", "numpy")
 
 
 def _selected() -> str:
-    name = os.environ.get("RGLD_KERNELS", "numpy")
-    if name not in IMPLEMENTATIONS:
+    name = os.environ.get("RGLD_KERNELS", "")
+    if name not in ("", *IMPLEMENTATIONS):
         raise ImportError(f"RGLD_KERNELS must be one of {sorted(IMPLEMENTATIONS)}, got {name!r} instead.")
-    return name
+    if name == "numpy" or find_spec(f"{__name__}._core") is not None:
+        return name or "native"
+    remedy = "install a C++ compiler (GCC or Clang) and reinstall rgld"
+    if name == "native":
+        raise ImportError(f"RGLD_KERNELS=native, but rgld was installed without its compiled core: {remedy}.")
+    warnings.warn(
+        "rgld was installed without its compiled core and runs on NumPy, about ten times slower: "
+        f"{remedy}, or set RGLD_KERNELS=numpy to silence this.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return "numpy"
 
 
 name = _selected()
-project = IMPLEMENTATIONS[name].project
-random_features = IMPLEMENTATIONS[name].random_features
-support = IMPLEMENTATIONS[name].support
-neighbor_distance = IMPLEMENTATIONS[name].neighbor_distance
+
+if TYPE_CHECKING or name == "numpy":
+    from .numpy_kernels import (
+        Rows,
+        branch_scores,
+        column_statistics,
+        embedding_sums,
+        fit_ranks,
+        medians,
+        pair_distances,
+        project_rows,
+        view_scores,
+    )
+else:
+    from .native_kernels import (
+        Rows,
+        branch_scores,
+        column_statistics,
+        embedding_sums,
+        fit_ranks,
+        medians,
+        pair_distances,
+        project_rows,
+        view_scores,
+    )
+
+__all__ = [
+    "Rows",
+    "branch_scores",
+    "column_statistics",
+    "embedding_sums",
+    "fit_ranks",
+    "medians",
+    "pair_distances",
+    "project_rows",
+    "view_scores",
+]

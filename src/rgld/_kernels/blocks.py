@@ -2,7 +2,7 @@
 
 In: the raw matrix, a scaling. Out: the results of a function on consecutive blocks of scaled columns, in
 order, on one thread or several. The size of a block depends on the model's shape alone, never on the table
-or on `n_jobs`.
+or on the number of threads.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from ._preprocess import Scaling, scaled_columns
+from .._preprocess import Scaling, scaled_columns
 
 Result = TypeVar("Result")
 
@@ -35,7 +35,7 @@ class Blocks:
 
     X: NDArray[np.floating]
     scaling: Scaling
-    n_jobs: int | None
+    n_threads: int
 
     def map(self, function: Callable[[NDArray[np.float32]], Result], floats_per_row: int) -> Iterator[Result]:
         """Yield function(columns) for consecutive blocks of rows, in order; columns has shape (d, b)."""
@@ -45,10 +45,10 @@ class Blocks:
             return function(scaled_columns(self.scaling, self.X[start : start + step]))
 
         starts = range(0, len(self.X), step)
-        if min(effective_n_jobs(self.n_jobs), len(starts)) == 1:
+        if min(self.n_threads, len(starts)) == 1:
             yield from map(call, starts)
         else:
-            parallel = Parallel(n_jobs=self.n_jobs, require="sharedmem", return_as="generator")
+            parallel = Parallel(n_jobs=self.n_threads, require="sharedmem", return_as="generator")
             yield from parallel(delayed(call)(start) for start in starts)
 
     def collect(

@@ -1,4 +1,4 @@
-"""The kernels in NumPy, float32.
+"""What a block of rows gets, in NumPy, float32.
 
 Rows lie along the last axis and every operation is elementwise along it: no BLAS and no reduction over a
 contiguous axis, whose rounding depends on the shape of the block. What a row gets is therefore the same, to
@@ -7,6 +7,8 @@ the bit, in any block and at any place of it.
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .._model import GlobalBranch, LocalBranch
 
 Floats = NDArray[np.float32]
 
@@ -74,3 +76,27 @@ def neighbor_distance(z: Floats, references: Floats, n_neighbors: int) -> Floats
         total += squared_distance
     distance: Floats = np.sqrt(total / np.float32(n_neighbors))
     return distance
+
+
+def global_view_scores(branch: GlobalBranch, columns: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the mean over bandwidths of (mean support - support) / std, shape (T, b); a bandwidth with std
+    0 contributes 0."""
+    angles = project(columns, branch.views.features, branch.directions)
+    weights = np.divide(1.0, branch.support_std, out=np.zeros_like(branch.support_std), where=branch.support_std > 0.0)
+    weights /= np.float32(len(branch.multipliers))
+    scores = np.zeros((len(angles), columns.shape[1]), dtype=np.float32)
+    for m, multiplier in enumerate(branch.multipliers):
+        phi = random_features(angles, branch.phases, multiplier)
+        of_rows = support(phi, branch.mean_embedding[:, m])
+        scores += (branch.support_mean[:, m, None] - of_rows) * weights[:, m, None]
+    return scores
+
+
+def local_view_scores(branch: LocalBranch, columns: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the neighbour distance of each row in each view, shape (T, b)."""
+    z = project(columns, branch.views.features, branch.views.projection)
+    distances = [
+        neighbor_distance(z_t, references_t, branch.n_neighbors)
+        for z_t, references_t in zip(z, branch.references, strict=True)
+    ]
+    return np.array(distances)

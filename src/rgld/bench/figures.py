@@ -18,8 +18,7 @@ from scipy.stats import friedmanchisquare, studentized_range
 
 from rgld import RGLD
 
-from .._local import local_view_scores
-from .._preprocess import scaled_columns
+from .._kernels import Rows, view_scores
 from .._ranks import normalized_rank
 from .synthetic import global_against_local, sparse_subspace, two_scales
 
@@ -240,8 +239,7 @@ def motivation_views(seed: int = 0) -> Figure:
     detector = RGLD(n_local_views=120, random_state=seed, **views).fit(X)
     branch, ranks = detector.model_.local_branch, detector.model_.local_ranks
     assert branch is not None and ranks is not None, "the detector has a local branch"
-    columns = scaled_columns(detector.model_.scaling, X)
-    scores = zip(ranks.views, local_view_scores(branch, columns), strict=True)
+    scores = zip(ranks.views, view_scores(Rows(X, detector.model_.scaling, 1), branch), strict=True)
     view_ranks = np.array([normalized_rank(cdf, score) for cdf, score in scores])
     found = 100.0 * (view_ranks[:, y == 1] > 0.95).mean(axis=1)
     held = (branch.views.features < informative).sum(axis=1)

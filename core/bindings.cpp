@@ -1,0 +1,292 @@
+// The core for Python: arrays in and out, the GIL released, Ctrl-C heard. The only file that knows Python.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <type_traits>
+
+#include "branches.h"
+#include "columns.h"
+#include "kernels.h"
+#include "table.h"
+
+namespace nb = nanobind;
+using namespace rgld;
+
+namespace {
+
+using AnyMatrix = nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu>;
+template <class T, size_t N>
+using In = nb::ndarray<const T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Out = nb::ndarray<nb::numpy, T>;
+
+template <class Array>
+auto copied(const Array& array) {
+    using T = std::remove_const_t<typename Array::Scalar>;
+    return std::vector<T>(array.data(), array.data() + array.size());
+}
+
+void require(bool holds, const char* what) {
+    if (!holds) throw std::invalid_argument(what);
+}
+
+template <class T>
+Out<T> array_of(std::vector<T>&& values, std::initializer_list<size_t> shape) {
+    auto* owner = new std::vector<T>(std::move(values));
+    nb::capsule free(owner, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    return Out<T>(owner->data(), shape, free);
+}
+
+template <class T>
+Out<T> array_of(std::vector<T>&& values) {
+    const size_t size = values.size();
+    return array_of(std::move(values), {size});
+}
+
+Matrix matrix_of(const AnyMatrix& X) {
+    const bool is_double = X.dtype() == nb::dtype<double>();
+    require(is_double || X.dtype() == nb::dtype<float>(), "expected a float32 or float64 matrix");
+    return {X.data(), is_double, X.shape(0), X.shape(1), ptrdiff_t(X.stride(0)), ptrdiff_t(X.stride(1))};
+}
+
+// Runs work without the GIL, on n_threads, until it is done or a signal handler raises.
+template <class Work>
+void run_freely(int n_threads, Work&& work) {
+    const Run run{n_threads, [] {
+                      nb::gil_scoped_acquire hold;
+                      return PyErr_CheckSignals() != 0;
+                  }};
+    try {
+        nb::gil_scoped_release release;
+        work(run);
+    } catch (const Interrupted&) {
+        nb::raise_python_error();
+    }
+}
+
+// A table with its scaling; keeps the Python objects that own the memory alive.
+struct PyRows {
+    AnyMatrix X;
+    nb::object scaling_owner;
+    Rows rows;
+
+    PyRows(AnyMatrix matrix, nb::object owner, const Scaling& scaling, bool keep, int n_threads)
+        : X(matrix),
+          scaling_owner(owner),
+          rows(matrix_of(matrix), scaling, rows_per_block(matrix.shape(0), matrix.shape(1))) {
+        require(matrix.shape(1) == scaling.n_columns, "the matrix has other columns than the scaling");
+        if (keep) run_freely(n_threads, [&](const Run& run) { rows.keep_scaled(run); });
+    }
+};
+
+void require_rows(const PyRows& table, const int64_t* numbers, size_t count) {
+    for (size_t i = 0; i < count; ++i)
+        require(numbers[i] >= 0 && size_t(numbers[i]) < table.rows.n_rows(), "a row is not in the table");
+}
+
+Views views_of(const In<int32_t, 2>& features, const In<float, 3>& projection, size_t n_columns) {
+    require(features.shape(0) == projection.shape(0) && features.shape(1) == projection.shape(1),
+            "features and projection have different shapes");
+    for (size_t i = 0; i < features.size(); ++i)
+        require(features.data()[i] >= 0 && size_t(features.data()[i]) < n_columns, "a feature is not a column");
+    return {features.shape(0), features.shape(1), projection.shape(2), copied(features), copied(projection)};
+}
+
+struct PyBranch {
+    std::unique_ptr<Branch> branch;
+    size_t n_columns;
+
+    const Branch& for_rows(const PyRows& table) const {
+        require(table.rows.n_columns() == n_columns, "the matrix has other columns than the branch");
+        return *branch;
+    }
+};
+
+using PyKnots = std::pair<In<double, 1>, In<double, 1>>;
+
+template <class T>
+Cdf<T> cdf_of(const PyKnots& knots, double n_rows, double smallest_range) {
+    return Cdf<T>(knots.first.data(), knots.second.data(), knots.first.size(), n_rows, smallest_range);
+}
+
+CdfRules rules_of(size_t exact_size, const In<double, 1>& grid, double smallest_range) {
+    return {exact_size, copied(grid), smallest_range};
+}
+
+nb::tuple knots_of(Knots&& knots) {
+    return nb::make_tuple(array_of(std::move(knots.values)), array_of(std::move(knots.ranks)));
+}
+
+}  // namespace
+
+NB_MODULE(_core, m) {
+    m.doc() = "The compiled core: see core/.";
+    m.def("instruction_set", [] { return std::string(kernels().name); });
+
+    m.def("column_statistics", [](AnyMatrix X, size_t n_quantiles, double largest, int n_threads) {
+        const Matrix matrix = matrix_of(X);
+        ColumnStatistics statistics(matrix.n_columns, n_quantiles);
+        run_freely(n_threads, [&](const Run& run) { statistics.learn(matrix, largest, run); });
+        return nb::make_tuple(array_of(std::move(statistics.numbers), {matrix.n_columns, kColumnNumbers}),
+                              array_of(std::move(statistics.quantiles), {matrix.n_columns, n_quantiles}));
+    });
+
+    nb::class_<Scaling>(m, "Scaling")
+        .def("__init__", [](Scaling* self, In<double, 1> center, In<double, 1> scale, In<double, 2> quantiles,
+                            double largest_value, double smallest_level) {
+            const size_t d = center.size();
+            require(scale.size() == d && quantiles.shape(0) == d, "the arrays of a scaling have different lengths");
+            new (self) Scaling{d,  copied(center), copied(scale), quantiles.shape(1), copied(quantiles), largest_value,
+                               smallest_level};
+        });
+
+    nb::class_<PyRows>(m, "Rows")
+        .def("__init__",
+             [](PyRows* self, AnyMatrix X, nb::object scaling, bool keep, int n_threads) {
+                 new (self) PyRows(X, scaling, nb::cast<const Scaling&>(scaling), keep, n_threads);
+             })
+        .def_prop_ro("n_columns", [](const PyRows& self) { return self.rows.n_columns(); })
+        .def("take", [](const PyRows& self, In<int64_t, 1> numbers) {
+            require_rows(self, numbers.data(), numbers.size());
+            const size_t n = numbers.size(), stride = padded(n, kPack), d = self.rows.n_columns();
+            std::vector<float> columns(d * stride), result(d * n);
+            self.rows.take(numbers.data(), n, columns.data(), stride);
+            for (size_t c = 0; c < d; ++c)
+                std::copy_n(columns.begin() + ptrdiff_t(c * stride), n, result.begin() + ptrdiff_t(c * n));
+            return array_of(std::move(result), {d, n});
+        });
+
+    m.def("project_rows", [](const PyRows& table, In<int32_t, 2> features, In<float, 3> projection,
+                             In<int64_t, 2> numbers) {
+        const Views views = views_of(features, projection, table.rows.n_columns());
+        require(numbers.shape(0) == views.n_views, "each view has its rows");
+        require_rows(table, numbers.data(), numbers.size());
+        const size_t n = numbers.shape(1);
+        std::vector<float> projected(views.n_views * views.n_out * n);
+        project_rows(table.rows, views, numbers.data(), n, projected.data());
+        return array_of(std::move(projected), {views.n_views, views.n_out, n});
+    });
+
+    m.def("pair_distances", [](const PyRows& table, In<int32_t, 2> features, In<float, 3> projection,
+                               In<int64_t, 1> i, In<int64_t, 1> j, int n_threads) {
+        require(i.size() == j.size(), "pairs have two rows");
+        require_rows(table, i.data(), i.size());
+        require_rows(table, j.data(), j.size());
+        const Views views = views_of(features, projection, table.rows.n_columns());
+        std::vector<float> distances(views.n_views * i.size());
+        run_freely(n_threads, [&](const Run& run) {
+            pair_distances(table.rows, views, i.data(), j.data(), i.size(), run, distances.data());
+        });
+        return array_of(std::move(distances), {views.n_views, i.size()});
+    });
+
+    m.def("medians", [](In<float, 2> rows, int n_threads) {
+        std::vector<double> medians(rows.shape(0));
+        run_freely(n_threads, [&](const Run& run) {
+            run_tasks(run, rows.shape(0), [&](size_t t, size_t) {
+                medians[t] = median(rows.data() + t * rows.shape(1), rows.shape(1));
+            });
+        });
+        return array_of(std::move(medians));
+    });
+
+    nb::class_<PyBranch>(m, "Branch")
+        .def_static("of_global",
+                    [](size_t n_columns, In<int32_t, 2> features, In<float, 3> directions, In<double, 1> multipliers,
+                       In<float, 3> cos_weights, In<float, 3> sin_weights, In<float, 1> constants) {
+                        Views views = views_of(features, directions, n_columns);
+                        const size_t size = views.n_views * multipliers.size() * views.n_out;
+                        require(cos_weights.size() == size && sin_weights.size() == size &&
+                                    constants.size() == views.n_views,
+                                "the arrays of a branch have different shapes");
+                        return PyBranch{std::make_unique<GlobalBranch>(std::move(views), copied(multipliers),
+                                                                       copied(cos_weights), copied(sin_weights),
+                                                                       copied(constants)),
+                                        n_columns};
+                    })
+        .def_static("of_local",
+                    [](size_t n_columns, In<int32_t, 2> features, In<float, 3> projection, In<float, 3> references,
+                       size_t n_neighbors) {
+                        Views views = views_of(features, projection, n_columns);
+                        require(references.shape(0) == views.n_views && references.shape(1) == views.n_out,
+                                "references and projection have different shapes");
+                        require(n_neighbors >= 1 && n_neighbors < references.shape(2), "too many neighbours");
+                        return PyBranch{std::make_unique<LocalBranch>(std::move(views), references.data(),
+                                                                      references.shape(2), n_neighbors),
+                                        n_columns};
+                    })
+        .def("embedding_sums",
+             [](const PyBranch& self, const PyRows& table, size_t M, size_t D, int n_threads) {
+                 const auto& branch = dynamic_cast<const GlobalBranch&>(self.for_rows(table));
+                 const size_t T = branch.n_views();
+                 std::vector<double> phi(T * M * D), phi_phi(T * M * D * D);
+                 run_freely(n_threads, [&](const Run& run) {
+                     branch.embedding_sums(table.rows, run, phi.data(), phi_phi.data());
+                 });
+                 return nb::make_tuple(array_of(std::move(phi), {T, M, D}), array_of(std::move(phi_phi), {T, M, D, D}));
+             })
+        .def("view_scores",
+             [](const PyBranch& self, const PyRows& table, int n_threads) {
+                 const Branch& branch = self.for_rows(table);
+                 const size_t T = branch.n_views(), n = table.rows.n_rows();
+                 std::vector<float> scores(T * n);
+                 run_freely(n_threads,
+                            [&](const Run& run) { view_scores(table.rows, branch, run, scores.data()); });
+                 return array_of(std::move(scores), {T, n});
+             })
+        .def("fit_ranks", [](const PyBranch& self, const PyRows& table, size_t exact_size, In<double, 1> grid,
+                             double smallest_range, int n_threads) {
+            const CdfRules rules = rules_of(exact_size, grid, smallest_range);
+            FittedRanks fitted;
+            run_freely(n_threads,
+                       [&](const Run& run) { fitted = fit_ranks(table.rows, self.for_rows(table), rules, run); });
+            nb::list knots;
+            for (Knots& one : fitted.knots) knots.append(knots_of(std::move(one)));
+            return nb::make_tuple(knots, nb::cast(std::move(*fitted.ranks)), array_of(std::move(fitted.scores)));
+        });
+
+    nb::class_<BranchRanks>(m, "Ranks")
+        // The knots of the views' distributions and, last, the branch's.
+        .def("__init__", [](BranchRanks* self, std::vector<PyKnots> knots, double n_rows, double smallest_range) {
+            require(!knots.empty(), "a branch has a distribution");
+            for (const auto& [values, ranks] : knots)
+                require(values.size() > 0 && values.size() <= kMostKnots && values.size() == ranks.size(),
+                        "a distribution has as many values as ranks");
+            std::vector<Cdf<float>> views;
+            for (size_t t = 0; t + 1 < knots.size(); ++t)
+                views.push_back(cdf_of<float>(knots[t], n_rows, smallest_range));
+            new (self) BranchRanks{std::move(views), cdf_of<double>(knots.back(), n_rows, smallest_range),
+                                   rank_unit(n_rows)};
+        })
+        // The rank of each score in one view's distribution, or in the branch's (view = number of views).
+        .def("normalized_rank", [](const BranchRanks& self, size_t view, In<double, 1> scores) {
+            require(view <= self.views.size(), "no such view");
+            std::vector<double> ranks(scores.size());
+            if (view < self.views.size()) {
+                const std::vector<float> narrow(scores.data(), scores.data() + scores.size());
+                self.views[view].add_ranks(narrow.data(), narrow.size(), ranks.data());
+            } else {
+                self.branch.add_ranks(scores.data(), scores.size(), ranks.data());
+            }
+            for (double& rank : ranks) rank /= self.unit;
+            return array_of(std::move(ranks));
+        });
+
+    m.def("score", [](const PyRows& table,
+                      std::vector<std::pair<const PyBranch*, const BranchRanks*>> branches, int n_threads) {
+        std::vector<std::vector<double>> scores;
+        std::vector<RankedBranch> ranked;
+        for (const auto& [branch, ranks] : branches) {
+            require(branch->branch->n_views() == ranks->views.size(), "a branch has a distribution per view");
+            scores.emplace_back(table.rows.n_rows());
+            ranked.push_back({&branch->for_rows(table), ranks, scores.back().data()});
+        }
+        run_freely(n_threads, [&](const Run& run) { score(table.rows, ranked, run); });
+        nb::list result;
+        for (auto& one : scores) result.append(array_of(std::move(one)));
+        return result;
+    });
+}

@@ -1,0 +1,273 @@
+#include "branches.h"
+
+#include <cmath>
+#include <limits>
+#include <optional>
+
+namespace rgld {
+namespace {
+
+constexpr size_t kPairBlock = 512;
+constexpr size_t kSlabFloats = 48 * 1024 * 1024;       // 192 MiB of view scores at a time
+constexpr size_t kPartialDoubles = 8 * 1024 * 1024;    // 64 MiB of partial sums
+constexpr size_t kMostPartials = 256;
+
+// Working memory of one thread, made when the thread first needs it. Aligned for the widest vector.
+class Workspace {
+  public:
+    explicit Workspace(size_t n_workers) : buffers_(n_workers) {}
+
+    float* get(size_t worker, size_t size) {
+        auto& buffer = buffers_[worker];
+        if (buffer.size() < size + kPack) buffer.resize(size + kPack);
+        const size_t off = reinterpret_cast<uintptr_t>(buffer.data()) / sizeof(float) % kPack;
+        return buffer.data() + (kPack - off) % kPack;
+    }
+
+  private:
+    std::vector<std::vector<float>> buffers_;
+};
+
+size_t workers(const Run& run) { return size_t(std::max(run.n_threads, 1)); }
+
+}  // namespace
+
+// ---- branches
+
+GlobalBranch::GlobalBranch(Views directions, std::vector<double> multipliers, std::vector<float> cos_weights,
+                           std::vector<float> sin_weights, std::vector<float> constants)
+    : directions_(std::move(directions)),
+      cos_weights_(std::move(cos_weights)),
+      sin_weights_(std::move(sin_weights)),
+      constants_(std::move(constants)) {
+    for (size_t m = 0; m < multipliers.size(); ++m) {
+        factors_.push_back(float(1.0 / multipliers[m]));
+        doubled_.push_back(m > 0 && multipliers[m - 1] == 2.0 * multipliers[m]);
+    }
+}
+
+GlobalView GlobalBranch::view(size_t t) const {
+    const size_t D = directions_.n_out, M = factors_.size();
+    return {D,
+            M,
+            factors_.data(),
+            doubled_.data(),
+            cos_weights_.data() + t * M * D,
+            sin_weights_.data() + t * M * D,
+            constants_[t]};
+}
+
+void GlobalBranch::view_scores(size_t t, const float* columns, size_t stride, size_t n_rows, float* scratch,
+                               float* scores) const {
+    const size_t chunk = directions_.chunk();
+    for (size_t start = 0; start < n_rows; start += chunk) {
+        const size_t count = std::min(chunk, n_rows - start);
+        directions_.project(t, columns + start, stride, count, scratch, chunk);
+        kernels().global_scores(view(t), scratch, chunk, count, scores + start);
+    }
+}
+
+void GlobalBranch::embedding_sums(const Rows& rows, const Run& run, double* phi, double* phi_phi) const {
+    const size_t T = n_views(), D = directions_.n_out, M = factors_.size(), stride = rows.stride();
+    const size_t size = T * M * D * (D + 1);
+    // Blocks are summed in runs whose number depends on the table and the model only, then the runs in their order.
+    const size_t most = std::min(kMostPartials, std::max<size_t>(1, kPartialDoubles / size));
+    const size_t run_length = (rows.n_blocks() + most - 1) / most;
+    const size_t n_runs = (rows.n_blocks() + run_length - 1) / run_length;
+    std::vector<double> partial(n_runs * size);
+    Workspace workspace(workers(run));
+    run_tasks(run, n_runs, [&](size_t part, size_t worker) {
+        const size_t angles_size = D * kSumRows, columns_size = rows.n_columns() * stride;
+        float* angles =
+            workspace.get(worker, columns_size + angles_size + embedding_scratch(D, M)) + columns_size;
+        double* phi_sum = partial.data() + part * size;
+        double* phi_phi_sum = phi_sum + T * M * D;
+        const size_t end = std::min(rows.n_blocks(), (part + 1) * run_length);
+        for (size_t block = part * run_length; block < end; ++block) {
+            const float* columns = rows.columns(block, angles - columns_size);
+            for (size_t t = 0; t < T; ++t) {
+                for (size_t start = 0; start < rows.n_rows(block); start += kSumRows) {
+                    const size_t count = std::min(kSumRows, rows.n_rows(block) - start);
+                    directions_.project(t, columns + start, stride, count, angles, kSumRows);
+                    kernels().embedding_sums(view(t), angles, count, angles + angles_size, phi_sum + t * M * D,
+                                             phi_phi_sum + t * M * D * D);
+                }
+            }
+        }
+    });
+    std::fill(phi, phi + T * M * D, 0.0);
+    std::fill(phi_phi, phi_phi + T * M * D * D, 0.0);
+    for (size_t part = 0; part < n_runs; ++part) {
+        const double* from = partial.data() + part * size;
+        for (size_t i = 0; i < T * M * D; ++i) phi[i] += from[i];
+        for (size_t i = 0; i < T * M * D * D; ++i) phi_phi[i] += from[T * M * D + i];
+    }
+    for (size_t view = 0; view < T * M; ++view) {
+        double* square = phi_phi + view * D * D;
+        for (size_t a = 0; a < D; ++a)
+            for (size_t b = 0; b < a; ++b) square[a * D + b] = square[b * D + a];
+    }
+}
+
+LocalBranch::LocalBranch(Views views, const float* references, size_t n_references, size_t n_neighbors)
+    : views_(std::move(views)), n_references_(padded(n_references, kBatch)), n_neighbors_(n_neighbors) {
+    const size_t n = views_.n_views * views_.n_out;
+    references_.assign(n * n_references_, std::numeric_limits<float>::infinity());
+    for (size_t c = 0; c < n; ++c)
+        std::copy(references + c * n_references, references + (c + 1) * n_references,
+                  references_.begin() + ptrdiff_t(c * n_references_));
+}
+
+void LocalBranch::view_scores(size_t t, const float* columns, size_t stride, size_t n_rows, float* scratch,
+                              float* scores) const {
+    const size_t r = views_.n_out, chunk = views_.chunk();
+    for (size_t start = 0; start < n_rows; start += chunk) {
+        const size_t count = std::min(chunk, n_rows - start);
+        views_.project(t, columns + start, stride, count, scratch, chunk);
+        kernels().local_scores(scratch, chunk, count, r, references_.data() + t * r * n_references_, n_references_,
+                               n_neighbors_, scratch + r * chunk, scores + start);
+    }
+}
+
+// ---- what is learned
+
+void project_rows(const Rows& rows, const Views& views, const int64_t* numbers, size_t count, float* projected) {
+    const size_t stride = padded(count, kPack), r = views.n_out;
+    std::vector<float> columns(rows.n_columns() * stride), z(r * stride);
+    for (size_t t = 0; t < views.n_views; ++t) {
+        rows.take(numbers + t * count, count, columns.data(), stride);
+        views.project(t, columns.data(), stride, count, z.data(), stride);
+        for (size_t c = 0; c < r; ++c)
+            std::copy_n(z.begin() + ptrdiff_t(c * stride), count, projected + (t * r + c) * count);
+    }
+}
+
+void pair_distances(const Rows& rows, const Views& views, const int64_t* i, const int64_t* j, size_t n_pairs,
+                    const Run& run, float* distances) {
+    const size_t block = std::min(kPairBlock, padded(n_pairs, kPack)), d = rows.n_columns();
+    Workspace workspace(workers(run));
+    run_tasks(run, (n_pairs + block - 1) / block, [&](size_t task, size_t worker) {
+        const size_t start = task * block, count = std::min(block, n_pairs - start);
+        float* first = workspace.get(worker, (2 * d + views.n_out + 1) * block);
+        float* second = first + d * block;
+        float* z = second + d * block;
+        float* norm = z + views.n_out * block;
+        rows.take(i + start, count, first, block);
+        rows.take(j + start, count, second, block);
+        for (size_t p = 0; p < d * block; ++p) first[p] -= second[p];  // a projection of differences
+        for (size_t t = 0; t < views.n_views; ++t) {
+            views.project(t, first, block, count, z, block);
+            kernels().norms(z, block, count, views.n_out, norm);
+            std::copy(norm, norm + count, distances + t * n_pairs + start);
+        }
+    });
+}
+
+FittedRanks fit_ranks(const Rows& rows, const Branch& branch, const CdfRules& rules, const Run& run) {
+    const size_t n = rows.n_rows(), T = branch.n_views(), stride = rows.stride();
+    const size_t columns_size = rows.n_columns() * stride;
+    const size_t group = std::min(T, std::max<size_t>(1, kSlabFloats / n));
+    Workspace workspace(workers(run));
+    std::vector<float> slab(group * n);
+    std::vector<double> sums(n);
+    std::vector<Cdf<float>> views;
+    FittedRanks fitted;
+    fitted.knots.resize(T + 1);
+    const bool exact = n <= rules.exact_size;
+    for (size_t start = 0; start < T; start += group) {
+        const size_t count = std::min(group, T - start);
+        run_tasks(run, rows.n_blocks(), [&](size_t block, size_t worker) {
+            float* buffer = workspace.get(worker, columns_size + stride + branch.scratch());
+            float* scores = buffer + columns_size;
+            const float* columns = rows.columns(block, buffer);
+            for (size_t v = 0; v < count; ++v) {
+                branch.view_scores(start + v, columns, stride, rows.n_rows(block), scores + stride, scores);
+                std::copy(scores, scores + rows.n_rows(block), slab.data() + v * n + rows.first_row(block));
+            }
+        });
+        std::vector<std::optional<Cdf<float>>> cdfs(count);
+        run_tasks(run, count, [&](size_t v, size_t) {
+            Knots& knots = fitted.knots[start + v];
+            if (exact) {
+                knots = fit_knots_and_rank(slab.data() + v * n, n);
+            } else {
+                std::vector<float> sorted(slab.begin() + ptrdiff_t(v * n), slab.begin() + ptrdiff_t((v + 1) * n)), buffer;
+                radix_sort(sorted, buffer);
+                knots = fit_knots(sorted, rules.exact_size, rules.grid.data(), rules.grid.size());
+            }
+            cdfs[v].emplace(knots.values.data(), knots.ranks.data(), knots.values.size(), double(n), rules.smallest_range);
+        });
+        run_tasks(run, rows.n_blocks(), [&](size_t block, size_t) {
+            const size_t first = rows.first_row(block), end = first + rows.n_rows(block);
+            for (size_t v = 0; v < count; ++v) {
+                const float* scores = slab.data() + v * n;
+                if (exact)
+                    for (size_t i = first; i < end; ++i) sums[i] += double(scores[i]);
+                else
+                    cdfs[v]->add_ranks(scores + first, end - first, sums.data() + first);
+            }
+        });
+        for (auto& cdf : cdfs) views.push_back(std::move(*cdf));
+    }
+    const double unit = rank_unit(double(n));
+    for (double& sum : sums) sum = mean_rank(sum, T, unit);
+    fitted.scores.assign(n, 0.0);
+    std::vector<double> sorted = sums, buffer;
+    radix_sort(sorted, buffer);
+    Knots& knots = fitted.knots[T];
+    knots = fit_knots(sorted, rules.exact_size, rules.grid.data(), rules.grid.size());
+    Cdf<double> cdf(knots.values.data(), knots.ranks.data(), knots.values.size(), double(n), rules.smallest_range);
+    run_tasks(run, rows.n_blocks(), [&](size_t block, size_t) {
+        const size_t first = rows.first_row(block), end = first + rows.n_rows(block);
+        cdf.add_ranks(sums.data() + first, end - first, fitted.scores.data() + first);
+        for (size_t i = first; i < end; ++i) fitted.scores[i] /= unit;
+    });
+    fitted.ranks = std::make_unique<BranchRanks>(BranchRanks{std::move(views), std::move(cdf), unit});
+    return fitted;
+}
+
+// ---- what is asked
+
+void view_scores(const Rows& rows, const Branch& branch, const Run& run, float* scores) {
+    const size_t stride = rows.stride(), columns_size = rows.n_columns() * stride;
+    Workspace workspace(workers(run));
+    run_tasks(run, rows.n_blocks(), [&](size_t block, size_t worker) {
+        float* buffer = workspace.get(worker, columns_size + stride + branch.scratch());
+        const float* columns = rows.columns(block, buffer);
+        for (size_t t = 0; t < branch.n_views(); ++t) {
+            branch.view_scores(t, columns, stride, rows.n_rows(block), buffer + columns_size + stride,
+                               buffer + columns_size);
+            std::copy(buffer + columns_size, buffer + columns_size + rows.n_rows(block),
+                      scores + t * rows.n_rows() + rows.first_row(block));
+        }
+    });
+}
+
+void score(const Rows& rows, const std::vector<RankedBranch>& branches, const Run& run) {
+    const size_t stride = rows.stride(), columns_size = rows.n_columns() * stride;
+    size_t scratch = 0;
+    for (const RankedBranch& ranked : branches) scratch = std::max(scratch, ranked.branch->scratch());
+    Workspace workspace(workers(run));
+    run_tasks(run, rows.n_blocks(), [&](size_t block, size_t worker) {
+        float* buffer = workspace.get(worker, columns_size + stride + scratch);
+        float* view_scores = buffer + columns_size;
+        const float* columns = rows.columns(block, buffer);
+        const size_t count = rows.n_rows(block);
+        for (const RankedBranch& ranked : branches) {
+            std::vector<double> sums(count);
+            const size_t T = ranked.branch->n_views();
+            const double unit = ranked.ranks->unit;
+            for (size_t t = 0; t < T; ++t) {
+                ranked.branch->view_scores(t, columns, stride, count, view_scores + stride, view_scores);
+                ranked.ranks->views[t].add_ranks(view_scores, count, sums.data());
+            }
+            double* scores = ranked.scores + rows.first_row(block);
+            std::fill(scores, scores + count, 0.0);
+            for (double& sum : sums) sum = mean_rank(sum, T, unit);
+            ranked.ranks->branch.add_ranks(sums.data(), count, scores);
+            for (size_t i = 0; i < count; ++i) scores[i] /= unit;
+        }
+    });
+}
+
+}  // namespace rgld

@@ -1,0 +1,343 @@
+// The kernels of one instruction set: compiled once for each, with RGLD_NAMESPACE and RGLD_LANES given by the build.
+// Nothing here may call an inline function of the standard library: the linker could give its copy, made with this
+// file's instructions, to code that runs on any processor.
+#include "kernels.h"
+
+#include "vec.h"
+
+namespace RGLD_NAMESPACE {
+namespace {
+
+using rgld::GlobalView;
+using rgld::kBatch;
+using rgld::kPack;
+using rgld::kSumRows;
+
+// ---- projection
+
+// Tile outputs at a time stay in registers while the features are walked once.
+template <int Tile>
+void project_tile(const float* columns, size_t stride, size_t n_rows, const int32_t* features, size_t n_features,
+                  const float* projection, size_t n_out, float* out, size_t out_stride) {
+    for (size_t i = 0; i < n_rows; i += kLanes) {
+        Floats sum[Tile] = {};
+        for (size_t j = 0; j < n_features; ++j) {
+            const Floats x = load<Floats>(columns + size_t(features[j]) * stride + i);
+            const float* row = projection + j * n_out;
+            for (int c = 0; c < Tile; ++c) sum[c] += x * row[c];
+        }
+        for (int c = 0; c < Tile; ++c) store(out + size_t(c) * out_stride + i, sum[c]);
+    }
+}
+
+void project(const float* columns, size_t stride, size_t n_rows, const int32_t* features, size_t n_features,
+             const float* projection, size_t n_out, float* out, size_t out_stride) {
+    size_t c = 0;
+    for (; c + 5 <= n_out; c += 5)
+        project_tile<5>(columns, stride, n_rows, features, n_features, projection + c, n_out, out + c * out_stride,
+                        out_stride);
+    for (; c + 2 <= n_out; c += 2)
+        project_tile<2>(columns, stride, n_rows, features, n_features, projection + c, n_out, out + c * out_stride,
+                        out_stride);
+    for (; c < n_out; ++c)
+        project_tile<1>(columns, stride, n_rows, features, n_features, projection + c, n_out, out + c * out_stride,
+                        out_stride);
+}
+
+void norms(const float* z, size_t stride, size_t n_rows, size_t n_dims, float* norm) {
+    for (size_t i = 0; i < n_rows; i += kLanes) {
+        Floats sum = {};
+        for (size_t c = 0; c < n_dims; ++c) {
+            const Floats x = load<Floats>(z + c * stride + i);
+            sum += x * x;
+        }
+        store(norm + i, square_root(sum));
+    }
+}
+
+// ---- sine and cosine
+
+struct CosSin {
+    Floats cos, sin;
+};
+
+// Beyond this many quarter turns (angles of 6400) the products of the fast reduction are no longer exact.
+constexpr float kFastTurns = 4096.0f;
+
+// Takes an angle to [-pi/4, pi/4]: angle = quarters * pi/2 + rest.
+RGLD_INLINE void reduce(Floats angle, Floats& rest, Ints& quarters) {
+    // Adding 1.5 * 2^23 rounds to a whole number and leaves it in the low bits.
+    const float magic = 12582912.0f;
+    const Floats shifted = angle * 0.636619772f + magic;
+    quarters = (Ints)shifted;
+    const Floats turns = shifted - magic;
+    // pi/2 in three parts; the first two have at most 11 bits, so that their products with 13-bit turns are exact.
+    rest = angle - turns * 1.5703125f;
+    rest = rest - turns * 4.837512969970703125e-4f;
+    rest = rest - turns * 7.54978995489188216e-8f;
+    const Ints far = (turns > kFastTurns) | (turns < -kFastTurns);
+    if (__builtin_expect(any(far), 0)) {
+        for (int lane = 0; lane < kLanes; ++lane) {
+            if (!far[lane]) continue;
+            const double a = angle[lane];
+            const double n = __builtin_rint(a * 0.63661977236758134308);
+            double r = a - n * 1.57079632679489655800;
+            r -= n * 6.12323399573676603587e-17;
+            // Far beyond 2^53 there is no angle left in a float: anything that is the same each time will do.
+            if (!(r >= -0.8 && r <= 0.8)) r = 0.0;
+            rest[lane] = float(r);
+            quarters[lane] = int32_t(int64_t(n - 4.0 * __builtin_floor(n * 0.25)));
+        }
+    }
+}
+
+RGLD_INLINE CosSin cos_sin(Floats angle) {
+    Floats x;
+    Ints quarters;
+    reduce(angle, x, quarters);
+    const Floats x2 = x * x;
+    Floats s = fused(x2, splat(-1.9515295891e-4f), splat(8.3321608736e-3f));
+    s = fused(s, x2, splat(-1.6666654611e-1f));
+    s = fused(s * x2, x, x);
+    Floats c = fused(x2, splat(2.443315711809948e-5f), splat(-1.388731625493765e-3f));
+    c = fused(c, x2, splat(4.166664568298827e-2f));
+    c = fused(c * x2, x2, fused(x2, splat(-0.5f), splat(1.0f)));
+    const Ints odd = (quarters << 31) >> 31;
+    const Ints sign = splat(INT32_MIN);
+    const Ints cos_bits = ((odd & (Ints)s) | (~odd & (Ints)c)) ^ (((quarters + 1) << 30) & sign);
+    const Ints sin_bits = ((odd & (Ints)c) | (~odd & (Ints)s)) ^ ((quarters << 30) & sign);
+    return {(Floats)cos_bits, (Floats)sin_bits};
+}
+
+RGLD_INLINE CosSin twice(CosSin a) {
+    const Floats s2 = a.sin + a.sin;
+    return {fused(-s2, a.sin, splat(1.0f)), s2 * a.cos};
+}
+
+// ---- global branch
+
+void global_scores(const GlobalView& view, const float* angles, size_t stride, size_t n_rows, float* scores) {
+    const size_t D = view.n_features;
+    for (size_t i = 0; i < n_rows; i += kLanes) {
+        Floats cos_sum = {}, sin_sum = {};
+        for (size_t j = 0; j < D; ++j) {
+            const Floats angle = load<Floats>(angles + j * stride + i);
+            CosSin wave = {};
+            for (size_t m = 0; m < view.n_bandwidths; ++m) {
+                wave = view.doubled[m] ? twice(wave) : cos_sin(angle * view.factor[m]);
+                cos_sum = fused(wave.cos, splat(view.cos_weight[m * D + j]), cos_sum);
+                sin_sum = fused(wave.sin, splat(view.sin_weight[m * D + j]), sin_sum);
+            }
+        }
+        store(scores + i, view.constant - (cos_sum + sin_sum));
+    }
+}
+
+// Sums over rows run in kPack lanes, row i in lane i modulo kPack, whatever the width of a vector; then lane after lane.
+constexpr int kParts = int(kPack) / kLanes;
+
+struct LaneSums {
+    Floats part[kParts] = {};
+};
+
+RGLD_INLINE double total(const LaneSums& sums) {
+    double result = 0.0;
+    for (int p = 0; p < kParts; ++p)
+        for (int lane = 0; lane < kLanes; ++lane) result += double(sums.part[p][lane]);
+    return result;
+}
+
+// sums[c] = sum over rows of a * b_c
+template <int Tile>
+RGLD_INLINE void dot_tile(const float* a, const float* b, size_t n_rows, double* sums) {
+    LaneSums sum[Tile];
+    for (size_t i = 0; i < n_rows; i += kPack) {
+        for (int p = 0; p < kParts; ++p) {
+            const size_t place = i + size_t(p * kLanes);
+            const Floats x = load<Floats>(a + place);
+            for (int c = 0; c < Tile; ++c)
+                sum[c].part[p] = fused(x, load<Floats>(b + size_t(c) * kSumRows + place), sum[c].part[p]);
+        }
+    }
+    for (int c = 0; c < Tile; ++c) sums[c] = total(sum[c]);
+}
+
+// Sums of squares in float32 would drown a small spread in their rounding. Deviations from the first row are summed
+// instead, few enough in each lane, and the products with the first row added in float64.
+void embedding_sums(const GlobalView& view, const float* angles, size_t n_rows, float* scratch, double* phi_sum,
+                    double* phi_phi_sum) {
+    const size_t D = view.n_features, M = view.n_bandwidths;
+    const size_t whole = rgld::padded(n_rows, kPack);
+    float* deviation = scratch;                                            // (M, D, kSumRows)
+    double* sum = reinterpret_cast<double*>(scratch + M * D * kSumRows);  // (D)
+    double* first = sum + D;                                               // (D)
+    double* products = first + D;                                          // (D)
+    for (size_t j = 0; j < D; ++j) {
+        for (size_t i = 0; i < n_rows; i += kLanes) {
+            const Floats angle = load<Floats>(angles + j * kSumRows + i);
+            CosSin wave = {};
+            for (size_t m = 0; m < M; ++m) {
+                wave = view.doubled[m] ? twice(wave) : cos_sin(angle * view.factor[m]);
+                store(deviation + (m * D + j) * kSumRows + i,
+                      fused(wave.sin, splat(view.sin_weight[m * D + j]), wave.cos * view.cos_weight[m * D + j]));
+            }
+        }
+    }
+    for (size_t m = 0; m < M; ++m) {
+        float* rows = deviation + m * D * kSumRows;
+        for (size_t j = 0; j < D; ++j) {
+            float* phi = rows + j * kSumRows;
+            const float origin = phi[0];
+            LaneSums sums;
+            for (size_t i = n_rows; i < whole; ++i) phi[i] = origin;  // behind the last row: adds nothing
+            for (size_t i = 0; i < whole; i += kPack) {
+                for (int p = 0; p < kParts; ++p) {
+                    const size_t place = i + size_t(p * kLanes);
+                    const Floats x = load<Floats>(phi + place) - origin;
+                    store(phi + place, x);
+                    sums.part[p] += x;
+                }
+            }
+            first[j] = double(origin);
+            sum[j] = total(sums);
+            phi_sum[m * D + j] += sum[j] + double(n_rows) * first[j];
+        }
+        for (size_t a = 0; a < D; ++a) {
+            size_t b = a;
+            for (; b + 3 <= D; b += 3) dot_tile<3>(rows + a * kSumRows, rows + b * kSumRows, whole, products + b);
+            for (; b < D; ++b) dot_tile<1>(rows + a * kSumRows, rows + b * kSumRows, whole, products + b);
+            double* phi_phi = phi_phi_sum + (m * D + a) * D;
+            for (b = a; b < D; ++b)
+                phi_phi[b] += products[b] + first[a] * sum[b] + first[b] * sum[a] + double(n_rows) * first[a] * first[b];
+        }
+    }
+}
+
+// ---- local branch
+
+// Distances are not negative, so that their bits order as they do: integer minima and maxima sort them.
+RGLD_INLINE void order(Ints& low, Ints& high) {
+    const Ints a = low;
+    low = smaller(a, high);
+    high = larger(a, high);
+}
+
+// An optimal network of 19 comparators.
+RGLD_INLINE void sort_batch(Ints* d) {
+    order(d[0], d[2]), order(d[1], d[3]), order(d[4], d[6]), order(d[5], d[7]);
+    order(d[0], d[4]), order(d[1], d[5]), order(d[2], d[6]), order(d[3], d[7]);
+    order(d[0], d[1]), order(d[2], d[3]), order(d[4], d[5]), order(d[6], d[7]);
+    order(d[2], d[4]), order(d[3], d[5]);
+    order(d[1], d[4]), order(d[3], d[6]);
+    order(d[1], d[2]), order(d[3], d[4]), order(d[5], d[6]);
+}
+
+RGLD_INLINE void batch_distances(const float* z, size_t stride, size_t n_dims, const float* references,
+                                 size_t n_references, Floats* squared) {
+    for (size_t b = 0; b < kBatch; ++b) squared[b] = Floats{};
+    for (size_t c = 0; c < n_dims; ++c) {
+        const Floats x = load<Floats>(z + c * stride);
+        const float* reference = references + c * n_references;
+#pragma GCC unroll 8
+        for (size_t b = 0; b < kBatch; ++b) {
+            const Floats difference = x - reference[b];
+            squared[b] = fused(difference, difference, squared[b]);
+        }
+    }
+}
+
+// The kept smallest of a sorted list and a sorted batch, sorted: the lower half of a bitonic merge. The list stands at
+// the end of a network of 16 whose first places are taken as minus infinity, so that comparators with them fall away.
+template <int Kept>
+RGLD_INLINE void merge_batch(Ints* kept, const Ints* batch) {
+    constexpr int kNetwork = 16, kFirst = kNetwork - Kept;
+    constexpr int taken = Kept < int(kBatch) ? Kept : int(kBatch);
+#pragma GCC unroll 16
+    for (int b = 0; b < taken; ++b) kept[Kept - 1 - b] = smaller(kept[Kept - 1 - b], batch[b]);
+#pragma GCC unroll 4
+    for (int step = kNetwork / 2; step > 0; step /= 2) {
+#pragma GCC unroll 16
+        for (int place = 0; place < kNetwork; ++place) {
+            if ((place & step) == 0 && place >= kFirst) order(kept[place - kFirst], kept[place + step - kFirst]);
+        }
+    }
+}
+
+RGLD_INLINE Floats root_mean_square(const Ints* nearest, size_t n_neighbors) {
+    const Ints match = nearest[0] == 0;
+    Floats sum = (Floats)((match & nearest[n_neighbors]) | (~match & nearest[0]));
+    for (size_t b = 1; b < n_neighbors; ++b) sum += (Floats)nearest[b];
+    return square_root(sum / float(n_neighbors));
+}
+
+template <int Kept>
+void local_few(const float* z, size_t stride, size_t n_rows, size_t n_dims, const float* references,
+               size_t n_references, float* distance) {
+    for (size_t i = 0; i < n_rows; i += kLanes) {
+        Ints kept[Kept];
+        for (int b = 0; b < Kept; ++b) kept[b] = splat(INT32_MAX);
+        for (size_t first = 0; first < n_references; first += kBatch) {
+            Floats squared[kBatch];
+            batch_distances(z + i, stride, n_dims, references + first, n_references, squared);
+            Ints batch[kBatch];
+            for (size_t b = 0; b < kBatch; ++b) batch[b] = (Ints)squared[b];
+            sort_batch(batch);
+            merge_batch<Kept>(kept, batch);
+        }
+        store(distance + i, root_mean_square(kept, size_t(Kept - 1)));
+    }
+}
+
+// Any number of neighbours: insertion into a sorted list, left out where no row of the vector has a nearer reference.
+void local_many(const float* z, size_t stride, size_t n_rows, size_t n_dims, const float* references,
+                size_t n_references, size_t n_neighbors, float* scratch, float* distance) {
+    Ints* kept = reinterpret_cast<Ints*>(scratch);
+    for (size_t i = 0; i < n_rows; i += kLanes) {
+        for (size_t b = 0; b <= n_neighbors; ++b) kept[b] = splat(INT32_MAX);
+        for (size_t first = 0; first < n_references; first += kBatch) {
+            Floats squared[kBatch];
+            batch_distances(z + i, stride, n_dims, references + first, n_references, squared);
+            for (size_t b = 0; b < kBatch; ++b) {
+                const Ints d = (Ints)squared[b];
+                if (!any(d < kept[n_neighbors])) continue;
+                for (size_t place = n_neighbors; place > 0; --place)
+                    kept[place] = smaller(larger(d, kept[place - 1]), kept[place]);
+                kept[0] = smaller(d, kept[0]);
+            }
+        }
+        store(distance + i, root_mean_square(kept, n_neighbors));
+    }
+}
+
+void local_scores(const float* z, size_t stride, size_t n_rows, size_t n_dims, const float* references,
+                  size_t n_references, size_t n_neighbors, float* scratch, float* distance) {
+    switch (n_neighbors) {
+#define RGLD_FEW(k) \
+    case k: return local_few<k + 1>(z, stride, n_rows, n_dims, references, n_references, distance);
+        RGLD_FEW(1)
+        RGLD_FEW(2)
+        RGLD_FEW(3)
+        RGLD_FEW(4)
+        RGLD_FEW(5)
+        RGLD_FEW(6)
+        RGLD_FEW(7)
+        RGLD_FEW(8)
+        RGLD_FEW(9)
+        RGLD_FEW(10)
+        RGLD_FEW(11)
+        RGLD_FEW(12)
+        RGLD_FEW(13)
+        RGLD_FEW(14)
+        RGLD_FEW(15)
+#undef RGLD_FEW
+        default:
+            return local_many(z, stride, n_rows, n_dims, references, n_references, n_neighbors, scratch, distance);
+    }
+}
+
+}  // namespace
+
+extern const rgld::Kernels kKernels;
+const rgld::Kernels kKernels = {RGLD_NAME, project, global_scores, embedding_sums, local_scores, norms};
+
+}  // namespace RGLD_NAMESPACE

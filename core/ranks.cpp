@@ -1,0 +1,258 @@
+#include "ranks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace rgld {
+namespace {
+
+template <class T>
+struct Bits;
+template <>
+struct Bits<float> {
+    using Key = uint32_t;
+};
+template <>
+struct Bits<double> {
+    using Key = uint64_t;
+};
+
+// The bits of a number as an integer that orders as the number does.
+template <class T>
+typename Bits<T>::Key ordered_key(T value) {
+    using Key = typename Bits<T>::Key;
+    Key key;
+    std::memcpy(&key, &value, sizeof key);
+    const Key sign = Key(1) << (8 * sizeof key - 1);
+    return key & sign ? ~key : key | sign;
+}
+
+struct RunOfTies {
+    size_t first, last;  // [first, last)
+};
+
+template <class T>
+RunOfTies run_at(const std::vector<T>& sorted, size_t place) {
+    const T value = sorted[place];
+    const bool alone = (place == 0 || sorted[place - 1] < value) && (place + 1 == sorted.size() || value < sorted[place + 1]);
+    if (alone) return {place, place + 1};
+    const auto range = std::equal_range(sorted.begin(), sorted.end(), value);
+    return {size_t(range.first - sorted.begin()), size_t(range.second - sorted.begin())};
+}
+
+constexpr int kDigitBits = 11;
+constexpr size_t kDigits = size_t(1) << kDigitBits;
+constexpr size_t kShortSort = 512;
+
+constexpr size_t kMostBuckets = 4096;
+constexpr size_t kLookups = 64;  // scores looked up side by side
+constexpr size_t kLowShare = 256;  // the lowest 1 / 256 of the knots may share a bucket
+
+uint32_t gap_key(double gap) {
+    const float narrow = float(gap);
+    uint32_t key;
+    std::memcpy(&key, &narrow, sizeof key);
+    return key;
+}
+
+}  // namespace
+
+template <class T>
+void radix_sort(std::vector<T>& values, std::vector<T>& buffer) {
+    const size_t n = values.size();
+    if (n < kShortSort) {
+        std::sort(values.begin(), values.end());
+        return;
+    }
+    using Key = typename Bits<T>::Key;
+    constexpr int n_passes = (8 * int(sizeof(Key)) + kDigitBits - 1) / kDigitBits;
+    std::vector<size_t> counts(size_t(n_passes) * kDigits);
+    for (const T value : values) {
+        const Key key = ordered_key(value);
+        for (int pass = 0; pass < n_passes; ++pass)
+            ++counts[size_t(pass) * kDigits + ((key >> (pass * kDigitBits)) & (kDigits - 1))];
+    }
+    buffer.resize(n);
+    for (int pass = 0; pass < n_passes; ++pass) {
+        size_t* count = counts.data() + size_t(pass) * kDigits;
+        size_t place = 0;
+        bool one_digit = false;
+        for (size_t digit = 0; digit < kDigits; ++digit) {
+            one_digit |= count[digit] == n;
+            const size_t here = count[digit];
+            count[digit] = place;
+            place += here;
+        }
+        if (one_digit) continue;
+        for (const T value : values)
+            buffer[count[(ordered_key(value) >> (pass * kDigitBits)) & (kDigits - 1)]++] = value;
+        values.swap(buffer);
+    }
+}
+
+template void radix_sort<float>(std::vector<float>&, std::vector<float>&);
+template void radix_sort<double>(std::vector<double>&, std::vector<double>&);
+
+template <class T>
+Knots fit_knots(const std::vector<T>& sorted, size_t exact_size, const double* grid, size_t grid_size) {
+    const size_t n = sorted.size();
+    const auto rank = [n](RunOfTies run) { return double(run.first + run.last) / (2.0 * double(n)); };
+    size_t n_distinct = 1;
+    for (size_t i = 1; i < n; ++i) n_distinct += sorted[i] > sorted[i - 1];
+
+    Knots knots;
+    const auto keep = [&](RunOfTies run) {
+        knots.values.push_back(double(sorted[run.first]));
+        knots.ranks.push_back(rank(run));
+    };
+    if (n_distinct <= exact_size) {
+        for (size_t first = 0, i = 1; i <= n; ++i) {
+            if (i == n || sorted[i] > sorted[first]) {
+                keep({first, i});
+                first = i;
+            }
+        }
+        return knots;
+    }
+    // The first run whose rank is at least the grid's, and the one before it.
+    std::vector<size_t> kept;
+    for (size_t g = 0; g < grid_size; ++g) {
+        RunOfTies run = run_at(sorted, std::min(n - 1, size_t(std::max(0.0, grid[g] * double(n)))));
+        while (rank(run) < grid[g] && run.last < n) run = run_at(sorted, run.last);
+        while (run.first > 0) {
+            const RunOfTies before = run_at(sorted, run.first - 1);
+            if (rank(before) < grid[g]) {
+                kept.push_back(before.first);
+                break;
+            }
+            run = before;
+        }
+        kept.push_back(run.first);
+    }
+    std::sort(kept.begin(), kept.end());
+    kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
+    for (const size_t first : kept) keep(run_at(sorted, first));
+    return knots;
+}
+
+template Knots fit_knots<float>(const std::vector<float>&, size_t, const double*, size_t);
+template Knots fit_knots<double>(const std::vector<double>&, size_t, const double*, size_t);
+
+Knots fit_knots_and_rank(float* scores, size_t n) {
+    struct Placed {
+        uint32_t key, row;
+    };
+    std::vector<Placed> sorted(n), buffer(n);
+    std::vector<uint32_t> counts(3 * kDigits);
+    for (size_t i = 0; i < n; ++i) {
+        const uint32_t key = ordered_key(scores[i] + 0.0f);  // -0 and 0 are one value
+        sorted[i] = {key, uint32_t(i)};
+        for (size_t pass = 0; pass < 3; ++pass) ++counts[pass * kDigits + ((key >> (pass * kDigitBits)) & (kDigits - 1))];
+    }
+    for (size_t pass = 0; pass < 3; ++pass) {
+        uint32_t* count = counts.data() + pass * kDigits;
+        uint32_t place = 0;
+        for (size_t digit = 0; digit < kDigits; ++digit) {
+            const uint32_t here = count[digit];
+            count[digit] = place;
+            place += here;
+        }
+        for (const Placed& one : sorted) buffer[count[(one.key >> (pass * kDigitBits)) & (kDigits - 1)]++] = one;
+        sorted.swap(buffer);
+    }
+    Knots knots;
+    knots.values.reserve(n);
+    knots.ranks.reserve(n);
+    for (size_t first = 0, last; first < n; first = last) {
+        const uint32_t key = sorted[first].key;
+        knots.values.push_back(double(scores[sorted[first].row]));
+        for (last = first + 1; last < n && sorted[last].key == key;) ++last;
+        knots.ranks.push_back(double(first + last) / (2.0 * double(n)));
+        for (size_t i = first; i < last; ++i) scores[sorted[i].row] = float(first + last);
+    }
+    return knots;
+}
+
+double rank_unit(double n_rows) { return std::min(2.0 * n_rows, double(std::numeric_limits<uint32_t>::max() - 1)); }
+
+template <class T>
+Cdf<T>::Cdf(const double* values, const double* ranks, size_t n_knots, double n_rows, double smallest_range)
+    : lowest_(T(values[0])), highest_(T(values[n_knots - 1])), rank_unit_(rank_unit(n_rows)), edge_(0.5 / n_rows) {
+    const double lowest = values[0], highest = values[n_knots - 1];
+    tail_unit_ = n_knots > 1 ? std::max(highest - lowest, smallest_range) : std::max(std::fabs(lowest), 1.0);
+    for (size_t j = 0; j < n_knots; ++j) {
+        const double level = ranks[j] * rank_unit_;
+        knots_.push_back({T(values[j]), std::is_integral_v<Level> ? Level(std::rint(level)) : Level(level)});
+    }
+
+    lowest_key_ = gap_key(knots_[n_knots / kLowShare].value - lowest_);
+    const uint32_t span = gap_key(highest_ - lowest_) - lowest_key_;
+    while ((span >> shift_) >= kMostBuckets) ++shift_;
+    last_bucket_ = span >> shift_;
+    std::vector<size_t> counts(last_bucket_ + 1);
+    for (const Knot& knot : knots_) ++counts[bucket(knot.value)];
+    const size_t fullest = *std::max_element(counts.begin(), counts.end());
+    while (2 * first_step_ <= fullest) first_step_ *= 2;
+    size_t before = 0;
+    for (const size_t count : counts) {
+        starts_.push_back(uint16_t(before));
+        before += count;
+    }
+    knots_.resize(n_knots + 2 * first_step_, {std::numeric_limits<T>::infinity(), knots_.back().level});
+}
+
+template <class T>
+inline size_t Cdf<T>::bucket(T score) const {
+    const uint32_t key = std::max(gap_key(score - lowest_), lowest_key_);
+    return std::min((key - lowest_key_) >> shift_, last_bucket_);
+}
+
+template <class T>
+double Cdf<T>::tail_level(T score) const {
+    const double x = double(score), lowest = double(lowest_), highest = double(highest_);
+    const double rank = x > highest ? 1.0 - edge_ / (1.0 + std::log1p((x - highest) / tail_unit_))
+                                    : edge_ / (1.0 + std::log1p((lowest - x) / tail_unit_));
+    return rank * rank_unit_;
+}
+
+template <class T>
+void Cdf<T>::add_ranks(const T* scores, size_t n, double* sums) const {
+    for (size_t start = 0; start < n; start += kLookups) {
+        const size_t count = std::min(kLookups, n - start);
+        const T* score = scores + start;
+        // A score beyond the knots is taken as the nearest of them, and seen to later.
+        T inside[kLookups];
+        uint32_t place[kLookups];  // in the end the number of knots at or below the score
+        double level[kLookups];
+        bool all_inside = true;
+        for (size_t i = 0; i < count; ++i) {
+            inside[i] = std::min(std::max(score[i], lowest_), highest_);
+            all_inside &= inside[i] == score[i];
+            place[i] = starts_[bucket(inside[i])];
+        }
+        for (size_t step = first_step_; step > 0; step /= 2)
+            for (size_t i = 0; i < count; ++i)
+                place[i] += knots_[place[i] + step - 1].value <= inside[i] ? uint32_t(step) : 0u;
+        for (size_t i = 0; i < count; ++i) {
+            const Knot below = knots_[place[i] - 1], above = knots_[place[i]];
+            const double share = (double(inside[i]) - double(below.value)) / (double(above.value) - double(below.value));
+            level[i] = double(below.level) + share * (double(above.level) - double(below.level));
+        }
+        if (!all_inside) {
+            for (size_t i = 0; i < count; ++i)
+                if (inside[i] != score[i]) level[i] = tail_level(score[i]);
+        }
+        for (size_t i = 0; i < count; ++i) sums[start + i] += level[i];
+    }
+}
+
+template class Cdf<float>;
+template class Cdf<double>;
+
+double mean_rank(double sum, size_t n_views, double unit) {
+    return std::rint(sum / unit / double(n_views) * 1e12) / 1e12;
+}
+
+}  // namespace rgld

@@ -1,0 +1,162 @@
+#include "table.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace rgld {
+namespace {
+
+constexpr size_t kBlockFloats = 48 * 1024;  // 192 KiB of scaled columns
+constexpr size_t kKeptFloats = 16 * 1024 * 1024;  // 64 MiB of scaled columns
+constexpr size_t kSmallestBlock = 64, kLargestBlock = 2048;
+constexpr size_t kShareableRows = 512, kEvenShares = 4;
+
+struct Range {
+    size_t start;
+    size_t operator[](size_t i) const { return start + i; }
+};
+
+template <class T, class Numbers>
+void scale_linearly(const Scaling& s, const Matrix& X, const Numbers& rows, size_t count, float* columns, size_t stride) {
+    for (size_t c = 0; c < s.n_columns; ++c) {
+        const T* from = X.column<T>(c);
+        float* to = columns + c * stride;
+        const double center = s.center[c], scale = s.scale[c], largest = s.largest_value;
+        for (size_t i = 0; i < count; ++i) {
+            const double x = (double(from[ptrdiff_t(rows[i]) * X.row_step]) - center) / scale;
+            to[i] = float(std::min(std::max(x, -largest), largest));
+        }
+        std::fill(to + count, to + stride, 0.0f);
+    }
+}
+
+// The normal quantile of a value's place among the sorted quantiles, see normal_score in rgld/_preprocess.py.
+double normal_score(double value, const double* quantiles, size_t n, double smallest_level) {
+    double level;
+    if (value < quantiles[0]) {
+        level = 0.0;
+    } else if (value > quantiles[n - 1]) {
+        level = 1.0;
+    } else {
+        const size_t first = size_t(std::lower_bound(quantiles, quantiles + n, value) - quantiles);
+        double place;
+        if (quantiles[first] == value) {
+            const size_t last = size_t(std::upper_bound(quantiles + first, quantiles + n, value) - quantiles) - 1;
+            place = 0.5 * double(first + last);
+        } else {
+            const double low = quantiles[first - 1];
+            place = double(first - 1) + (value - low) / (quantiles[first] - low);
+        }
+        level = place / double(std::max<size_t>(1, n - 1));
+    }
+    return normal_quantile(std::min(std::max(level, smallest_level), 1.0 - smallest_level));
+}
+
+template <class T, class Numbers>
+void scale_by_quantiles(const Scaling& s, const Matrix& X, const Numbers& rows, size_t count, float* columns,
+                        size_t stride) {
+    for (size_t c = 0; c < s.n_columns; ++c) {
+        const T* from = X.column<T>(c);
+        float* to = columns + c * stride;
+        const double* quantiles = s.quantiles.data() + c * s.n_quantiles;
+        for (size_t i = 0; i < count; ++i) {
+            const double x = double(from[ptrdiff_t(rows[i]) * X.row_step]);
+            to[i] = float(normal_score(x, quantiles, s.n_quantiles, s.smallest_level));
+        }
+        std::fill(to + count, to + stride, 0.0f);
+    }
+}
+
+template <class Numbers>
+void apply_to(const Scaling& s, const Matrix& X, const Numbers& rows, size_t count, float* columns, size_t stride) {
+    if (s.n_quantiles == 0)
+        X.is_double ? scale_linearly<double>(s, X, rows, count, columns, stride)
+                    : scale_linearly<float>(s, X, rows, count, columns, stride);
+    else
+        X.is_double ? scale_by_quantiles<double>(s, X, rows, count, columns, stride)
+                    : scale_by_quantiles<float>(s, X, rows, count, columns, stride);
+}
+
+}  // namespace
+
+void Scaling::apply(const Matrix& X, size_t start, size_t count, float* columns, size_t stride) const {
+    apply_to(*this, X, Range{start}, count, columns, stride);
+}
+
+void Scaling::apply(const Matrix& X, const int64_t* rows, size_t count, float* columns, size_t stride) const {
+    apply_to(*this, X, rows, count, columns, stride);
+}
+
+size_t rows_per_block(size_t n_rows, size_t n_columns) {
+    const size_t most = kBlockFloats / std::max<size_t>(n_columns, 1) / kPack * kPack;
+    const size_t limit = std::min(std::max(most, kSmallestBlock), kLargestBlock);
+    // Blocks of one size, in numbers that a few threads can share evenly.
+    const size_t n_blocks = padded((n_rows + limit - 1) / limit, n_rows > kShareableRows ? kEvenShares : 1);
+    return padded((n_rows + n_blocks - 1) / n_blocks, kPack);
+}
+
+void Rows::keep_scaled(const Run& run) {
+    const size_t size = n_columns() * stride_;
+    if (size * n_blocks() > kKeptFloats) return;
+    std::vector<float> kept(size * n_blocks());
+    run_tasks(run, n_blocks(), [&](size_t block, size_t) { columns(block, kept.data() + block * size); });
+    kept_ = std::move(kept);
+}
+
+const float* Rows::columns(size_t block, float* buffer) const {
+    if (!kept_.empty()) return kept_.data() + block * n_columns() * stride_;
+    scaling_.apply(X_, first_row(block), n_rows(block), buffer, stride_);
+    return buffer;
+}
+
+// Wichura's algorithm AS 241 (PPND16), about 1e-16 relative.
+double normal_quantile(double level) {
+    const auto ratio = [](double r, const double (&p)[8], const double (&q)[8]) {
+        double top = p[7], bottom = q[7];
+        for (int i = 6; i >= 0; --i) {
+            top = top * r + p[i];
+            bottom = bottom * r + q[i];
+        }
+        return top / bottom;
+    };
+    static const double a[8] = {3.3871328727963666080e0,  1.3314166789178437745e+2, 1.9715909503065514427e+3,
+                                1.3731693765509461125e+4, 4.5921953931549871457e+4, 6.7265770927008700853e+4,
+                                3.3430575583588128105e+4, 2.5090809287301226727e+3};
+    static const double b[8] = {1.0,
+                                4.2313330701600911252e+1,
+                                6.8718700749205790830e+2,
+                                5.3941960214247511077e+3,
+                                2.1213794301586595867e+4,
+                                3.9307895800092710610e+4,
+                                2.8729085735721942674e+4,
+                                5.2264952788528545610e+3};
+    static const double c[8] = {1.42343711074968357734e0,  4.63033784615654529590e0,  5.76949722146069140550e0,
+                                3.64784832476320460504e0,  1.27045825245236838258e0,  2.41780725177450611770e-1,
+                                2.27238449892691845833e-2, 7.74545014278341407640e-4};
+    static const double d[8] = {1.0,
+                                2.05319162663775882187e0,
+                                1.67638483018380384940e0,
+                                6.89767334985100004550e-1,
+                                1.48103976427480074590e-1,
+                                1.51986665636164571966e-2,
+                                5.47593808499534494600e-4,
+                                1.05075007164441684324e-9};
+    static const double e[8] = {6.65790464350110377720e0,  5.46378491116411436990e0,  1.78482653991729133580e0,
+                                2.96560571828504891230e-1, 2.65321895265761230930e-2, 1.24266094738807843860e-3,
+                                2.71155556874348757815e-5, 2.01033439929228813265e-7};
+    static const double f[8] = {1.0,
+                                5.99832206555887937690e-1,
+                                1.36929880922735805310e-1,
+                                1.48753612908506148525e-2,
+                                7.86869131145613259100e-4,
+                                1.84631831751005468180e-5,
+                                1.42151175831644588870e-7,
+                                2.04426310338993978564e-15};
+    const double q = level - 0.5;
+    if (std::fabs(q) <= 0.425) return q * ratio(0.180625 - q * q, a, b);
+    const double r = std::sqrt(-std::log(q < 0.0 ? level : 1.0 - level));
+    const double x = r <= 5.0 ? ratio(r - 1.6, c, d) : ratio(r - 5.0, e, f);
+    return q < 0.0 ? -x : x;
+}
+
+}  // namespace rgld

@@ -1,0 +1,76 @@
+// Raw rows, scaled, in blocks.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "kernels.h"
+#include "parallel.h"
+
+namespace rgld {
+
+// A matrix (n, d) of float32 or float64 with any strides; belongs to the caller.
+struct Matrix {
+    const void* data;
+    bool is_double;
+    size_t n_rows, n_columns;
+    ptrdiff_t row_step, column_step;  // in elements
+
+    template <class T>
+    const T* column(size_t c) const {
+        return static_cast<const T*>(data) + ptrdiff_t(c) * column_step;
+    }
+};
+
+// A fitted column-wise transformation, see rgld/_preprocess.py.
+struct Scaling {
+    size_t n_columns;
+    std::vector<double> center, scale;
+    size_t n_quantiles;             // 0: (x - center) / scale
+    std::vector<double> quantiles;  // (d, n_quantiles)
+    double largest_value;           // scaled values are clipped here
+    double smallest_level;          // levels of the quantile transformation stay this far from 0 and 1
+
+    // columns(c, i) for rows start .. start + count - 1, or for the numbered rows; zeros up to the stride.
+    void apply(const Matrix& X, size_t start, size_t count, float* columns, size_t stride) const;
+    void apply(const Matrix& X, const int64_t* rows, size_t count, float* columns, size_t stride) const;
+};
+
+// The rows of a table, read as blocks of scaled columns: scaled once where all of them fit a budget and are wanted
+// several times, else each time anew.
+class Rows {
+  public:
+    Rows(Matrix X, const Scaling& scaling, size_t rows_per_block) : X_(X), scaling_(scaling), stride_(rows_per_block) {}
+
+    void keep_scaled(const Run& run);
+
+    size_t n_rows() const { return X_.n_rows; }
+    size_t n_columns() const { return X_.n_columns; }
+    size_t n_blocks() const { return (X_.n_rows + stride_ - 1) / stride_; }
+    size_t first_row(size_t block) const { return block * stride_; }
+    size_t n_rows(size_t block) const { return std::min(stride_, X_.n_rows - first_row(block)); }
+    size_t stride() const { return stride_; }
+
+    // The scaled columns of a block, at stride(); in the buffer, of n_columns() * stride(), unless they were kept.
+    const float* columns(size_t block, float* buffer) const;
+
+    // The numbered rows, scaled.
+    void take(const int64_t* rows, size_t count, float* columns, size_t stride) const {
+        scaling_.apply(X_, rows, count, columns, stride);
+    }
+
+  private:
+    Matrix X_;
+    const Scaling& scaling_;
+    size_t stride_;
+    std::vector<float> kept_;
+};
+
+// Rows per block: as many as keep a block of scaled columns within a share of the cache.
+size_t rows_per_block(size_t n_rows, size_t n_columns);
+
+double normal_quantile(double level);
+
+}  // namespace rgld

@@ -1,0 +1,81 @@
+// Vectors of one instruction set: RGLD_LANES floats, by the vector extensions of GCC and Clang.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#if defined(__SSE2__)
+#include <immintrin.h>
+#elif defined(__ARM_NEON)
+#include <arm_neon.h>
+#endif
+
+namespace RGLD_NAMESPACE {
+
+constexpr int kLanes = RGLD_LANES;
+
+typedef float Floats __attribute__((vector_size(4 * kLanes), may_alias));
+typedef int32_t Ints __attribute__((vector_size(4 * kLanes), may_alias));
+
+#define RGLD_INLINE static inline __attribute__((always_inline))
+
+template <class V, class T>
+RGLD_INLINE V load(const T* from) {
+    V v;
+    std::memcpy(&v, from, sizeof v);
+    return v;
+}
+
+template <class V, class T>
+RGLD_INLINE void store(T* to, V v) {
+    std::memcpy(to, &v, sizeof v);
+}
+
+RGLD_INLINE Floats splat(float x) { return x - Floats{}; }
+RGLD_INLINE Ints splat(int32_t x) { return x - Ints{}; }
+
+RGLD_INLINE Ints smaller(Ints a, Ints b) { return a < b ? a : b; }
+RGLD_INLINE Ints larger(Ints a, Ints b) { return a < b ? b : a; }
+
+RGLD_INLINE bool any(Ints mask) {
+#if defined(__AVX512F__)
+    return _mm512_test_epi32_mask((__m512i)mask, (__m512i)mask) != 0;
+#elif defined(__AVX2__)
+    return !_mm256_testz_si256((__m256i)mask, (__m256i)mask);
+#elif defined(__SSE2__)
+    return _mm_movemask_epi8((__m128i)mask) != 0;
+#else
+    int32_t all = 0;
+    for (int lane = 0; lane < kLanes; ++lane) all |= mask[lane];
+    return all != 0;
+#endif
+}
+
+RGLD_INLINE Floats square_root(Floats x) {
+#if defined(__AVX512F__)
+    return (Floats)_mm512_maskz_sqrt_ps(__mmask16(-1), (__m512)x);
+#elif defined(__AVX2__)
+    return (Floats)_mm256_sqrt_ps((__m256)x);
+#elif defined(__SSE2__)
+    return (Floats)_mm_sqrt_ps((__m128)x);
+#else
+    for (int lane = 0; lane < kLanes; ++lane) x[lane] = __builtin_sqrtf(x[lane]);
+    return x;
+#endif
+}
+
+// a * b + c, rounded once where the processor can: all with AVX2 or NEON give the same bits, the baseline of x86-64
+// rounds twice.
+RGLD_INLINE Floats fused(Floats a, Floats b, Floats c) {
+#if defined(__AVX512F__)
+    return (Floats)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif defined(__FMA__)
+    return (Floats)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#elif defined(__ARM_NEON)
+    return (Floats)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+#else
+    return a * b + c;
+#endif
+}
+
+}  // namespace RGLD_NAMESPACE

@@ -1,0 +1,62 @@
+# The compiled core, from core/bindings.cpp.
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+Doubles = NDArray[np.float64]
+Knots = tuple[Doubles, Doubles]
+
+def instruction_set() -> str: ...
+def column_statistics(
+    X: NDArray[np.floating], n_quantiles: int, largest: float, n_threads: int
+) -> tuple[Doubles, Doubles]: ...
+def medians(rows: Floats, n_threads: int) -> Doubles: ...
+
+class Scaling:
+    def __init__(
+        self, center: Doubles, scale: Doubles, quantiles: Doubles, largest_value: float, smallest_level: float
+    ) -> None: ...
+
+class Rows:
+    def __init__(self, X: NDArray[np.floating], scaling: Scaling, keep: bool, n_threads: int) -> None: ...
+    @property
+    def n_columns(self) -> int: ...
+    def take(self, numbers: NDArray[np.int64]) -> Floats: ...
+
+class Ranks:
+    def __init__(self, knots: list[Knots], n_rows: float, smallest_range: float) -> None: ...
+    def normalized_rank(self, view: int, scores: Doubles) -> Doubles: ...
+
+class Branch:
+    @staticmethod
+    def of_global(
+        n_columns: int,
+        features: NDArray[np.int32],
+        directions: Floats,
+        multipliers: Doubles,
+        cos_weights: Floats,
+        sin_weights: Floats,
+        constants: Floats,
+    ) -> Branch: ...
+    @staticmethod
+    def of_local(
+        n_columns: int, features: NDArray[np.int32], projection: Floats, references: Floats, n_neighbors: int
+    ) -> Branch: ...
+    def embedding_sums(
+        self, rows: Rows, n_bandwidths: int, n_random_features: int, n_threads: int
+    ) -> tuple[Doubles, Doubles]: ...
+    def view_scores(self, rows: Rows, n_threads: int) -> Floats: ...
+    def fit_ranks(
+        self, rows: Rows, exact_size: int, grid: Doubles, smallest_range: float, n_threads: int
+    ) -> tuple[list[Knots], Ranks, Doubles]: ...
+
+def project_rows(rows: Rows, features: NDArray[np.int32], projection: Floats, numbers: NDArray[np.int64]) -> Floats: ...
+def pair_distances(
+    rows: Rows,
+    features: NDArray[np.int32],
+    projection: Floats,
+    i: NDArray[np.int64],
+    j: NDArray[np.int64],
+    n_threads: int,
+) -> Floats: ...
+def score(rows: Rows, branches: list[tuple[Branch, Ranks]], n_threads: int) -> list[Doubles]: ...

@@ -1,0 +1,186 @@
+"""The compiled core: the functions of `numpy_kernels`, with the arrays of the model prepared for `_core`.
+
+The C++ is in `core/`. The phases of the random features are folded into weights of cosine and sine, and bandwidths
+stand from the widest to the narrowest, so that each is the double angle of the one before where the multipliers are
+octaves.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._model import GlobalBranch, LocalBranch, Model
+from .._preprocess import (
+    DISTINCT_ROWS,
+    LARGEST_RAW_VALUE,
+    LARGEST_VALUE,
+    N_QUANTILES,
+    SMALLEST_QUANTILE,
+    ColumnStatistics,
+    Scaling,
+)
+from .._ranks import EXACT_CDF_SIZE, SMALLEST_RANGE, BranchRanks, Cdf, grid_ranks
+from .._views import Views
+from . import _core
+from .numpy_kernels import Scores, Sums
+
+Native = TypeVar("Native")
+Part = Scaling | GlobalBranch | LocalBranch | BranchRanks
+
+_PREPARED: WeakKeyDictionary[Part, Any] = WeakKeyDictionary()
+"""The core's own form of the parts of models in use; it is not part of them, so that they copy and pickle."""
+
+
+def _prepared(part: Part, prepare: Callable[[], Native]) -> Native:
+    """Return the core's form of a part, made when it is first needed."""
+    native: Native | None = _PREPARED.get(part)
+    if native is None:
+        native = _PREPARED[part] = prepare()
+    return native
+
+
+class Rows:
+    """A raw matrix (n, d), read as scaled columns."""
+
+    def __init__(self, X: NDArray[np.floating], scaling: Scaling, n_threads: int, keep: bool = False):
+        """With `keep`, all rows are scaled now, if they fit a budget."""
+        self.n_rows = len(X)
+        self.n_threads = n_threads
+        self.native = _core.Rows(_plain(X), _native_scaling(scaling), keep, n_threads)
+
+    def take(self, rows: NDArray[np.integer]) -> NDArray[np.float32]:
+        """Return the chosen rows as scaled columns, shape (d, len(rows))."""
+        return self.native.take(np.ascontiguousarray(rows, dtype=np.int64))
+
+
+def _plain(X: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Return the matrix in native byte order, at addresses the core can step through."""
+    steppable = X.dtype.isnative and X.flags.aligned and all(step % X.itemsize == 0 for step in X.strides)
+    return X if steppable else np.ascontiguousarray(X, dtype=X.dtype.newbyteorder("="))
+
+
+def _native_scaling(scaling: Scaling) -> _core.Scaling:
+    arrays = (scaling.center, scaling.scale, scaling.quantiles)
+    return _prepared(scaling, lambda: _core.Scaling(*arrays, LARGEST_VALUE, SMALLEST_QUANTILE))
+
+
+def column_statistics(X: NDArray[np.floating], n_threads: int) -> ColumnStatistics:
+    """Return the statistics of every column."""
+    n_rows = len(X)
+    numbers, quantiles = _core.column_statistics(_plain(X), min(N_QUANTILES, n_rows), LARGEST_RAW_VALUE, n_threads)
+    mean, std, median, iqr, value_range, skewness, tail_weight, n_distinct, n_most_frequent = numbers.T
+    return ColumnStatistics(
+        mean=mean,
+        std=std,
+        median=median,
+        iqr=iqr,
+        value_range=value_range,
+        skewness=skewness,
+        tail_weight=tail_weight.clip(max=LARGEST_VALUE),
+        distinct_share=n_distinct / min(n_rows, DISTINCT_ROWS),
+        mode_share=n_most_frequent / n_rows,
+        quantiles=quantiles,
+    )
+
+
+def pair_distances(rows: Rows, views: Views, i: NDArray[np.int64], j: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Return the distance of each row pair in each view, shape (T, pairs): the length of the projected difference."""
+    return _core.pair_distances(rows.native, views.features, views.projection, i, j, rows.n_threads)
+
+
+def medians(distances: NDArray[np.float32], n_threads: int) -> NDArray[np.float64]:
+    """Return the median of each row."""
+    return _core.medians(distances, n_threads)
+
+
+def project_rows(rows: Rows, views: Views, numbers: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Return the numbered rows, shape (T, C), each view's projected by that view, shape (T, r, C)."""
+    return _core.project_rows(rows.native, views.features, views.projection, numbers)
+
+
+def embedding_sums(rows: Rows, branch: GlobalBranch) -> Sums:
+    """Return the sums of phi and phi phi^T over all rows."""
+    n_views, n_random_features = branch.phases.shape
+    n_bandwidths = len(branch.multipliers)
+    amplitude = np.full((n_views, n_bandwidths, n_random_features), np.sqrt(2.0 / n_random_features))
+    order = _widest_first(branch)
+    native = _global_branch(branch, rows.native.n_columns, amplitude, np.zeros(n_views))
+    phi, phi_phi = native.embedding_sums(rows.native, n_bandwidths, n_random_features, rows.n_threads)
+    back = np.argsort(order)
+    return Sums(phi[:, back], phi_phi[:, back])
+
+
+def _widest_first(branch: GlobalBranch) -> NDArray[np.intp]:
+    return np.argsort(-branch.multipliers, kind="stable")
+
+
+def _global_branch(
+    branch: GlobalBranch, n_columns: int, weights: NDArray[np.float64], constants: NDArray[np.float64]
+) -> _core.Branch:
+    """Return constants - sum over bandwidths and features of weights (T, M, D) times cos(angle + phase).
+
+    cos(a + b) = cos(a) cos(b) - sin(a) sin(b): the phases become weights of cosine and sine.
+    """
+    order = _widest_first(branch)
+    phases = branch.phases.astype(np.float64)[:, None, :]
+    return _core.Branch.of_global(
+        n_columns,
+        branch.views.features,
+        branch.directions,
+        np.ascontiguousarray(branch.multipliers[order]),
+        np.ascontiguousarray((weights * np.cos(phases))[:, order], dtype=np.float32),
+        np.ascontiguousarray((weights * -np.sin(phases))[:, order], dtype=np.float32),
+        constants.astype(np.float32),
+    )
+
+
+def _native_branch(branch: GlobalBranch | LocalBranch, n_columns: int) -> _core.Branch:
+    return _prepared(branch, lambda: _prepared_branch(branch, n_columns))
+
+
+def _prepared_branch(branch: GlobalBranch | LocalBranch, n_columns: int) -> _core.Branch:
+    if isinstance(branch, LocalBranch):
+        views = branch.views
+        return _core.Branch.of_local(n_columns, views.features, views.projection, branch.references, branch.n_neighbors)
+    std = branch.support_std.astype(np.float64)
+    share = np.divide(1.0, std, out=np.zeros_like(std), where=std > 0.0) / len(branch.multipliers)
+    amplitude = np.sqrt(2.0 / branch.phases.shape[1])
+    weights = amplitude * share[:, :, None] * branch.mean_embedding
+    return _global_branch(branch, n_columns, weights, (share * branch.support_mean).sum(axis=1))
+
+
+def view_scores(rows: Rows, branch: GlobalBranch | LocalBranch) -> NDArray[np.float32]:
+    """Return the score of each row in each view, shape (T, n)."""
+    return _native_branch(branch, rows.native.n_columns).view_scores(rows.native, rows.n_threads)
+
+
+def fit_ranks(rows: Rows, branch: GlobalBranch | LocalBranch) -> tuple[BranchRanks, Scores]:
+    """Return the distributions of the training rows' scores, and their branch scores."""
+    knots, native, scores = _native_branch(branch, rows.native.n_columns).fit_ranks(
+        rows.native, EXACT_CDF_SIZE, grid_ranks(rows.n_rows), SMALLEST_RANGE, rows.n_threads
+    )
+    *views, whole = [Cdf(values, ranks, rows.n_rows) for values, ranks in knots]
+    ranks = BranchRanks(tuple(views), whole)
+    _PREPARED[ranks] = native
+    return ranks, scores
+
+
+def _native_ranks(ranks: BranchRanks) -> _core.Ranks:
+    knots = [(cdf.values, cdf.ranks) for cdf in (*ranks.views, ranks.branch)]
+    return _prepared(ranks, lambda: _core.Ranks(knots, ranks.branch.n_rows, SMALLEST_RANGE))
+
+
+def branch_scores(rows: Rows, model: Model) -> tuple[Scores | None, Scores | None]:
+    """Return the global and the local score of each row; None for a branch without views."""
+    branches = [(model.global_branch, model.global_ranks), (model.local_branch, model.local_ranks)]
+    native = [
+        (_native_branch(branch, rows.native.n_columns), _native_ranks(ranks))
+        for branch, ranks in branches
+        if branch is not None and ranks is not None
+    ]
+    scores = iter(_core.score(rows.native, native, rows.n_threads))
+    global_score, local_score = (None if branch is None else next(scores) for branch, _ in branches)
+    return global_score, local_score

@@ -1,0 +1,119 @@
+"""The NumPy twin of the compiled core: the same functions, to be read.
+
+In: `Rows`, a raw matrix with its scaling. Out: what `fit` learns and what scores need. Rows go through in blocks
+(`blocks.py`); what a block gets is in `elementary.py`.
+"""
+
+from functools import partial, reduce
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._model import GlobalBranch, LocalBranch, Model
+from .._preprocess import ColumnStatistics, Scaling
+from .._preprocess import column_statistics as sorted_column_statistics
+from .._ranks import BranchRanks, branch_score, fit_branch_ranks
+from .._views import Views
+from .blocks import Blocks
+from .elementary import global_view_scores, local_view_scores, project, random_features
+
+PAIR_BLOCK = 1024
+"""The rows of pairs are projected in blocks of this many."""
+
+Scores = NDArray[np.float64]
+
+
+class Sums(NamedTuple):
+    """Sums over rows of phi, shape (T, M, D), and of phi phi^T, shape (T, M, D, D)."""
+
+    phi: NDArray[np.float64]
+    phi_phi: NDArray[np.float64]
+
+
+class Rows(Blocks):
+    """A raw matrix (n, d), read as scaled columns."""
+
+    def __init__(self, X: NDArray[np.floating], scaling: Scaling, n_threads: int, keep: bool = False):
+        """`keep` is a hint for the compiled core."""
+        super().__init__(X, scaling, n_threads)
+
+    @property
+    def n_rows(self) -> int:
+        """n"""
+        return len(self.X)
+
+
+def column_statistics(X: NDArray[np.floating], n_threads: int) -> ColumnStatistics:
+    """Return the statistics of every column."""
+    return sorted_column_statistics(X)
+
+
+def pair_distances(
+    rows: Rows, views: Views, i: NDArray[np.int64], j: NDArray[np.int64]
+) -> NDArray[np.float32] | NDArray[np.float64]:
+    """Return the distance of each row pair in each view, shape (T, pairs): the length of the projected difference."""
+    distances = np.empty((len(views.projection), len(i)))
+    for start in range(0, len(i), PAIR_BLOCK):
+        chunk = slice(start, start + PAIR_BLOCK)
+        difference = rows.take(i[chunk]).astype(np.float64) - rows.take(j[chunk])
+        for t, (features, projection) in enumerate(zip(views.features, views.projection, strict=True)):
+            distances[t, chunk] = np.linalg.norm(projection.T.astype(np.float64) @ difference[features], axis=0)
+    return distances
+
+
+def medians(distances: NDArray[np.floating], n_threads: int) -> NDArray[np.float64]:
+    """Return the median of each row."""
+    medians: NDArray[np.float64] = np.median(distances.astype(np.float64), axis=1)
+    return medians
+
+
+def project_rows(rows: Rows, views: Views, numbers: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Return the numbered rows, shape (T, C), each view's projected by that view, shape (T, r, C)."""
+    projected = [
+        project(rows.take(numbers_t), views.features[t : t + 1], views.projection[t : t + 1])[0]
+        for t, numbers_t in enumerate(numbers)
+    ]
+    return np.array(projected)
+
+
+def embedding_sums(rows: Rows, branch: GlobalBranch) -> Sums:
+    """Return the sums of phi and phi phi^T over all rows."""
+
+    def of_block(columns: NDArray[np.float32]) -> Sums:
+        angles = project(columns, branch.views.features, branch.directions)
+        phi_sums, phi_phi_sums = [], []
+        for multiplier in branch.multipliers:
+            phi = random_features(angles, branch.phases, multiplier).astype(np.float64)
+            phi_sums.append(phi.sum(axis=2))
+            phi_phi_sums.append(phi @ phi.swapaxes(1, 2))
+        return Sums(np.stack(phi_sums, axis=1), np.stack(phi_phi_sums, axis=1))
+
+    return reduce(lambda a, b: Sums(a.phi + b.phi, a.phi_phi + b.phi_phi), rows.map(of_block, branch.floats_per_row))
+
+
+def _block_scores(branch: GlobalBranch | LocalBranch, columns: NDArray[np.float32]) -> NDArray[np.float32]:
+    if isinstance(branch, GlobalBranch):
+        return global_view_scores(branch, columns)
+    return local_view_scores(branch, columns)
+
+
+def view_scores(rows: Rows, branch: GlobalBranch | LocalBranch) -> NDArray[np.float32]:
+    """Return the score of each row in each view, shape (T, n)."""
+    return rows.collect(partial(_block_scores, branch), branch.floats_per_row)
+
+
+def fit_ranks(rows: Rows, branch: GlobalBranch | LocalBranch) -> tuple[BranchRanks, Scores]:
+    """Return the distributions of the training rows' scores, and their branch scores."""
+    return fit_branch_ranks(view_scores(rows, branch))
+
+
+def branch_scores(rows: Rows, model: Model) -> tuple[Scores | None, Scores | None]:
+    """Return the global and the local score of each row; None for a branch without views."""
+
+    def of_branch(branch: GlobalBranch | LocalBranch | None, ranks: BranchRanks | None) -> Scores | None:
+        if branch is None or ranks is None:
+            return None
+        return rows.collect(lambda columns: branch_score(ranks, _block_scores(branch, columns)), branch.floats_per_row)
+
+    return of_branch(model.global_branch, model.global_ranks), of_branch(model.local_branch, model.local_ranks)
