@@ -108,16 +108,27 @@ struct PyBranch {
 using PyKnots = std::pair<In<double, 1>, In<double, 1>>;
 
 template <class T>
-Cdf<T> cdf_of(const PyKnots& knots, double n_rows, double smallest_range) {
-    return Cdf<T>(knots.first.data(), knots.second.data(), knots.first.size(), n_rows, smallest_range);
+Cdf<T> cdf_of(const PyKnots& given, double n_rows, double smallest_range) {
+    using Level = decltype(Knot<T>::level);
+    const auto& [values, ranks] = given;
+    const double unit = rank_unit(n_rows), half = std::is_integral_v<Level> ? 0.5 : 0.0;  // rounds
+    std::vector<Knot<T>> knots(values.size());
+    for (size_t j = 0; j < knots.size(); ++j) knots[j] = {T(values.data()[j]), Level(ranks.data()[j] * unit + half)};
+    return Cdf<T>(std::move(knots), n_rows, smallest_range);
+}
+
+template <class T>
+nb::tuple knots_of(const Cdf<T>& cdf, double unit) {
+    std::vector<double> values(cdf.n_knots()), ranks(cdf.n_knots());
+    for (size_t j = 0; j < cdf.n_knots(); ++j) {
+        values[j] = double(cdf.knot(j).value);
+        ranks[j] = double(cdf.knot(j).level) / unit;
+    }
+    return nb::make_tuple(array_of(std::move(values)), array_of(std::move(ranks)));
 }
 
 CdfRules rules_of(size_t exact_size, const In<double, 1>& grid, double smallest_range) {
     return {exact_size, copied(grid), smallest_range};
-}
-
-nb::tuple knots_of(Knots&& knots) {
-    return nb::make_tuple(array_of(std::move(knots.values)), array_of(std::move(knots.ranks)));
 }
 
 }  // namespace
@@ -243,9 +254,7 @@ NB_MODULE(_core, m) {
             FittedRanks fitted;
             run_freely(n_threads,
                        [&](const Run& run) { fitted = fit_ranks(table.rows, self.for_rows(table), rules, run); });
-            nb::list knots;
-            for (Knots& one : fitted.knots) knots.append(knots_of(std::move(one)));
-            return nb::make_tuple(knots, nb::cast(std::move(*fitted.ranks)), array_of(std::move(fitted.scores)));
+            return nb::make_tuple(nb::cast(std::move(*fitted.ranks)), array_of(std::move(fitted.scores)));
         });
 
     nb::class_<BranchRanks>(m, "Ranks")
@@ -261,6 +270,14 @@ NB_MODULE(_core, m) {
             new (self) BranchRanks{std::move(views), cdf_of<double>(knots.back(), n_rows, smallest_range),
                                    rank_unit(n_rows)};
         })
+        // The values and ranks of one view's knots, or of the branch's (view = number of views).
+        .def("knots",
+             [](const BranchRanks& self, size_t view) {
+                 require(view <= self.views.size(), "no such view");
+                 return view < self.views.size() ? knots_of(self.views[view], self.unit)
+                                                 : knots_of(self.branch, self.unit);
+             })
+        .def_prop_ro("n_views", [](const BranchRanks& self) { return self.views.size(); })
         // The rank of each score in one view's distribution, or in the branch's (view = number of views).
         .def("normalized_rank", [](const BranchRanks& self, size_t view, In<double, 1> scores) {
             require(view <= self.views.size(), "no such view");

@@ -172,8 +172,8 @@ FittedRanks fit_ranks(const Rows& rows, const Branch& branch, const CdfRules& ru
     std::vector<double> sums(n);
     std::vector<Cdf<float>> views;
     FittedRanks fitted;
-    fitted.knots.resize(T + 1);
     const bool exact = n <= rules.exact_size;
+    std::vector<std::pair<std::vector<Placed>, std::vector<Placed>>> placed(workers(run));
     for (size_t start = 0; start < T; start += group) {
         const size_t count = std::min(group, T - start);
         run_tasks(run, rows.n_blocks(), [&](size_t block, size_t worker) {
@@ -186,16 +186,16 @@ FittedRanks fit_ranks(const Rows& rows, const Branch& branch, const CdfRules& ru
             }
         });
         std::vector<std::optional<Cdf<float>>> cdfs(count);
-        run_tasks(run, count, [&](size_t v, size_t) {
-            Knots& knots = fitted.knots[start + v];
+        run_tasks(run, count, [&](size_t v, size_t worker) {
+            std::vector<Knot<float>> knots;
             if (exact) {
-                knots = fit_knots_and_rank(slab.data() + v * n, n);
+                knots = fit_knots_and_rank(slab.data() + v * n, n, placed[worker].first, placed[worker].second);
             } else {
                 std::vector<float> sorted(slab.begin() + ptrdiff_t(v * n), slab.begin() + ptrdiff_t((v + 1) * n)), buffer;
                 radix_sort(sorted, buffer);
                 knots = fit_knots(sorted, rules.exact_size, rules.grid.data(), rules.grid.size());
             }
-            cdfs[v].emplace(knots.values.data(), knots.ranks.data(), knots.values.size(), double(n), rules.smallest_range);
+            cdfs[v].emplace(std::move(knots), double(n), rules.smallest_range);
         });
         run_tasks(run, rows.n_blocks(), [&](size_t block, size_t) {
             const size_t first = rows.first_row(block), end = first + rows.n_rows(block);
@@ -214,9 +214,8 @@ FittedRanks fit_ranks(const Rows& rows, const Branch& branch, const CdfRules& ru
     fitted.scores.assign(n, 0.0);
     std::vector<double> sorted = sums, buffer;
     radix_sort(sorted, buffer);
-    Knots& knots = fitted.knots[T];
-    knots = fit_knots(sorted, rules.exact_size, rules.grid.data(), rules.grid.size());
-    Cdf<double> cdf(knots.values.data(), knots.ranks.data(), knots.values.size(), double(n), rules.smallest_range);
+    Cdf<double> cdf(fit_knots(sorted, rules.exact_size, rules.grid.data(), rules.grid.size()), double(n),
+                    rules.smallest_range);
     run_tasks(run, rows.n_blocks(), [&](size_t block, size_t) {
         const size_t first = rows.first_row(block), end = first + rows.n_rows(block);
         cdf.add_ranks(sums.data() + first, end - first, fitted.scores.data() + first);

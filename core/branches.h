@@ -90,7 +90,6 @@ struct CdfRules {
 };
 
 struct FittedRanks {
-    std::vector<Knots> knots;  // of the views and, last, the branch
     std::unique_ptr<BranchRanks> ranks;
     std::vector<double> scores;  // of the training rows
 };

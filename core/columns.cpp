@@ -107,11 +107,33 @@ void learn_columns(ColumnStatistics& statistics, const Matrix& X, double largest
 }  // namespace
 
 double median(const float* values, size_t n) {
-    std::vector<float> copy(values, values + n);
-    const auto middle = copy.begin() + ptrdiff_t(n / 2);
-    std::nth_element(copy.begin(), middle, copy.end());
-    const double upper = double(*middle);
-    return n % 2 ? upper : 0.5 * (double(*std::max_element(copy.begin(), middle)) + upper);
+    // The middle lies between two values of a sample, nearly always: then few have to be sorted.
+    constexpr size_t kSample = 128, kMargin = 20;
+    const size_t upper = n / 2, lower = (n - 1) / 2;
+    float low = -std::numeric_limits<float>::infinity(), high = -low;
+    if (n > 8 * kSample) {
+        float sample[kSample];
+        for (size_t i = 0; i < kSample; ++i) sample[i] = values[i * (n / kSample)];
+        std::sort(sample, sample + kSample);
+        low = sample[kSample / 2 - kMargin];
+        high = sample[kSample / 2 + kMargin];
+    }
+    std::vector<float> middle(n);
+    size_t below = 0, count = 0;
+    for (size_t i = 0; i < n; ++i) {
+        middle[count] = values[i];
+        below += values[i] < low;
+        count += (values[i] >= low) & (values[i] <= high);
+    }
+    if (lower < below || upper >= below + count) {
+        middle.assign(values, values + n);
+        below = 0;
+        count = n;
+    }
+    const auto begin = middle.begin(), place = begin + ptrdiff_t(upper - below);
+    std::nth_element(begin, place, begin + ptrdiff_t(count));
+    const double above = double(*place);
+    return upper == lower ? above : 0.5 * (double(*std::max_element(begin, place)) + above);
 }
 
 void ColumnStatistics::learn(const Matrix& X, double largest, const Run& run) {

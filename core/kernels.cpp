@@ -133,24 +133,30 @@ void global_scores(const GlobalView& view, const float* angles, size_t stride, s
     }
 }
 
-// Sums over rows run in kPack lanes, row i in lane i modulo kPack, whatever the width of a vector; then lane after lane.
+// Sums over rows run in kPack lanes, row i in lane i modulo kPack, whatever the width of a vector; then half
+// and half.
 constexpr int kParts = int(kPack) / kLanes;
 
 struct LaneSums {
-    Floats part[kParts] = {};
+    Floats part[kParts];
 };
 
 RGLD_INLINE double total(const LaneSums& sums) {
-    double result = 0.0;
-    for (int p = 0; p < kParts; ++p)
-        for (int lane = 0; lane < kLanes; ++lane) result += double(sums.part[p][lane]);
-    return result;
+    float lanes[kPack];
+    for (int p = 0; p < kParts; ++p) store(lanes + p * kLanes, sums.part[p]);
+#pragma GCC unroll 4
+    for (size_t half = kPack / 2; half > 0; half /= 2)
+#pragma GCC unroll 8
+        for (size_t lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
+    return double(lanes[0]);
 }
 
 // sums[c] = sum over rows of a * b_c
 template <int Tile>
 RGLD_INLINE void dot_tile(const float* a, const float* b, size_t n_rows, double* sums) {
     LaneSums sum[Tile];
+    for (int c = 0; c < Tile; ++c)
+        for (int p = 0; p < kParts; ++p) sum[c].part[p] = Floats{};
     for (size_t i = 0; i < n_rows; i += kPack) {
         for (int p = 0; p < kParts; ++p) {
             const size_t place = i + size_t(p * kLanes);
@@ -189,6 +195,7 @@ void embedding_sums(const GlobalView& view, const float* angles, size_t n_rows, 
             float* phi = rows + j * kSumRows;
             const float origin = phi[0];
             LaneSums sums;
+            for (int p = 0; p < kParts; ++p) sums.part[p] = Floats{};
             for (size_t i = n_rows; i < whole; ++i) phi[i] = origin;  // behind the last row: adds nothing
             for (size_t i = 0; i < whole; i += kPack) {
                 for (int p = 0; p < kParts; ++p) {

@@ -13,7 +13,7 @@ namespace rgld {
 
 constexpr size_t kPack = 16;  // rows; the lanes of the widest vector
 constexpr size_t kBatch = 8;  // references; the local kernel takes so many at a time
-constexpr size_t kSumRows = 128;  // rows whose random features are held at a time, to be summed
+constexpr size_t kSumRows = 512;  // rows whose random features are held at a time, to be summed
 
 constexpr size_t padded(size_t n, size_t unit) { return (n + unit - 1) / unit * unit; }
 

@@ -47,6 +47,7 @@ constexpr size_t kDigits = size_t(1) << kDigitBits;
 constexpr size_t kShortSort = 512;
 
 constexpr size_t kMostBuckets = 4096;
+constexpr size_t kRoom = 64;     // for the knots behind the last
 constexpr size_t kLookups = 64;  // scores looked up side by side
 constexpr size_t kLowShare = 256;  // the lowest 1 / 256 of the knots may share a bucket
 
@@ -96,18 +97,19 @@ template void radix_sort<float>(std::vector<float>&, std::vector<float>&);
 template void radix_sort<double>(std::vector<double>&, std::vector<double>&);
 
 template <class T>
-Knots fit_knots(const std::vector<T>& sorted, size_t exact_size, const double* grid, size_t grid_size) {
+std::vector<Knot<T>> fit_knots(const std::vector<T>& sorted, size_t exact_size, const double* grid, size_t grid_size) {
     const size_t n = sorted.size();
+    const double per_row = rank_unit(double(n)) / (2.0 * double(n));  // 1, but for more rows than levels
     const auto rank = [n](RunOfTies run) { return double(run.first + run.last) / (2.0 * double(n)); };
     size_t n_distinct = 1;
     for (size_t i = 1; i < n; ++i) n_distinct += sorted[i] > sorted[i - 1];
 
-    Knots knots;
+    std::vector<Knot<T>> knots;
     const auto keep = [&](RunOfTies run) {
-        knots.values.push_back(double(sorted[run.first]));
-        knots.ranks.push_back(rank(run));
+        knots.push_back({sorted[run.first], decltype(Knot<T>::level)(double(run.first + run.last) * per_row)});
     };
     if (n_distinct <= exact_size) {
+        knots.reserve(n_distinct + kRoom);
         for (size_t first = 0, i = 1; i <= n; ++i) {
             if (i == n || sorted[i] > sorted[first]) {
                 keep({first, i});
@@ -133,26 +135,26 @@ Knots fit_knots(const std::vector<T>& sorted, size_t exact_size, const double* g
     }
     std::sort(kept.begin(), kept.end());
     kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
+    knots.reserve(kept.size() + kRoom);
     for (const size_t first : kept) keep(run_at(sorted, first));
     return knots;
 }
 
-template Knots fit_knots<float>(const std::vector<float>&, size_t, const double*, size_t);
-template Knots fit_knots<double>(const std::vector<double>&, size_t, const double*, size_t);
+template std::vector<Knot<float>> fit_knots<float>(const std::vector<float>&, size_t, const double*, size_t);
+template std::vector<Knot<double>> fit_knots<double>(const std::vector<double>&, size_t, const double*, size_t);
 
-Knots fit_knots_and_rank(float* scores, size_t n) {
-    struct Placed {
-        uint32_t key, row;
-    };
-    std::vector<Placed> sorted(n), buffer(n);
-    std::vector<uint32_t> counts(3 * kDigits);
+std::vector<Knot<float>> fit_knots_and_rank(float* scores, size_t n, std::vector<Placed>& sorted,
+                                            std::vector<Placed>& buffer) {
+    sorted.resize(n);
+    buffer.resize(n);
+    uint32_t counts[3 * kDigits] = {};
     for (size_t i = 0; i < n; ++i) {
         const uint32_t key = ordered_key(scores[i] + 0.0f);  // -0 and 0 are one value
         sorted[i] = {key, uint32_t(i)};
         for (size_t pass = 0; pass < 3; ++pass) ++counts[pass * kDigits + ((key >> (pass * kDigitBits)) & (kDigits - 1))];
     }
     for (size_t pass = 0; pass < 3; ++pass) {
-        uint32_t* count = counts.data() + pass * kDigits;
+        uint32_t* count = counts + pass * kDigits;
         uint32_t place = 0;
         for (size_t digit = 0; digit < kDigits; ++digit) {
             const uint32_t here = count[digit];
@@ -162,14 +164,12 @@ Knots fit_knots_and_rank(float* scores, size_t n) {
         for (const Placed& one : sorted) buffer[count[(one.key >> (pass * kDigitBits)) & (kDigits - 1)]++] = one;
         sorted.swap(buffer);
     }
-    Knots knots;
-    knots.values.reserve(n);
-    knots.ranks.reserve(n);
+    std::vector<Knot<float>> knots;
+    knots.reserve(n + kRoom);
     for (size_t first = 0, last; first < n; first = last) {
         const uint32_t key = sorted[first].key;
-        knots.values.push_back(double(scores[sorted[first].row]));
         for (last = first + 1; last < n && sorted[last].key == key;) ++last;
-        knots.ranks.push_back(double(first + last) / (2.0 * double(n)));
+        knots.push_back({scores[sorted[first].row], uint32_t(first + last)});
         for (size_t i = first; i < last; ++i) scores[sorted[i].row] = float(first + last);
     }
     return knots;
@@ -178,29 +178,29 @@ Knots fit_knots_and_rank(float* scores, size_t n) {
 double rank_unit(double n_rows) { return std::min(2.0 * n_rows, double(std::numeric_limits<uint32_t>::max() - 1)); }
 
 template <class T>
-Cdf<T>::Cdf(const double* values, const double* ranks, size_t n_knots, double n_rows, double smallest_range)
-    : lowest_(T(values[0])), highest_(T(values[n_knots - 1])), rank_unit_(rank_unit(n_rows)), edge_(0.5 / n_rows) {
-    const double lowest = values[0], highest = values[n_knots - 1];
-    tail_unit_ = n_knots > 1 ? std::max(highest - lowest, smallest_range) : std::max(std::fabs(lowest), 1.0);
-    for (size_t j = 0; j < n_knots; ++j) {
-        const double level = ranks[j] * rank_unit_;
-        knots_.push_back({T(values[j]), std::is_integral_v<Level> ? Level(std::rint(level)) : Level(level)});
-    }
-
-    lowest_key_ = gap_key(knots_[n_knots / kLowShare].value - lowest_);
+Cdf<T>::Cdf(std::vector<Knot<T>> knots, double n_rows, double smallest_range)
+    : knots_(std::move(knots)),
+      n_knots_(knots_.size()),
+      lowest_(knots_.front().value),
+      highest_(knots_.back().value),
+      rank_unit_(rank_unit(n_rows)),
+      edge_(0.5 / n_rows) {
+    const double lowest = double(lowest_), highest = double(highest_);
+    tail_unit_ = n_knots_ > 1 ? std::max(highest - lowest, smallest_range) : std::max(std::fabs(lowest), 1.0);
+    lowest_key_ = gap_key(knots_[n_knots_ / kLowShare].value - lowest_);
     const uint32_t span = gap_key(highest_ - lowest_) - lowest_key_;
     while ((span >> shift_) >= kMostBuckets) ++shift_;
     last_bucket_ = span >> shift_;
-    std::vector<size_t> counts(last_bucket_ + 1);
-    for (const Knot& knot : knots_) ++counts[bucket(knot.value)];
-    const size_t fullest = *std::max_element(counts.begin(), counts.end());
-    while (2 * first_step_ <= fullest) first_step_ *= 2;
-    size_t before = 0;
-    for (const size_t count : counts) {
-        starts_.push_back(uint16_t(before));
-        before += count;
+    starts_.resize(last_bucket_ + 1);
+    size_t fullest = 1;
+    for (size_t b = 0, j = 0; b <= last_bucket_; ++b) {
+        const size_t before = j;
+        starts_[b] = uint16_t(before);
+        while (j < n_knots_ && bucket(knots_[j].value) == b) ++j;
+        fullest = std::max(fullest, j - before);
     }
-    knots_.resize(n_knots + 2 * first_step_, {std::numeric_limits<T>::infinity(), knots_.back().level});
+    while (2 * first_step_ <= fullest) first_step_ *= 2;
+    knots_.resize(n_knots_ + 2 * first_step_, {std::numeric_limits<T>::infinity(), knots_.back().level});
 }
 
 template <class T>
@@ -236,7 +236,7 @@ void Cdf<T>::add_ranks(const T* scores, size_t n, double* sums) const {
             for (size_t i = 0; i < count; ++i)
                 place[i] += knots_[place[i] + step - 1].value <= inside[i] ? uint32_t(step) : 0u;
         for (size_t i = 0; i < count; ++i) {
-            const Knot below = knots_[place[i] - 1], above = knots_[place[i]];
+            const Knot<T> below = knots_[place[i] - 1], above = knots_[place[i]];
             const double share = (double(inside[i]) - double(below.value)) / (double(above.value) - double(below.value));
             level[i] = double(below.level) + share * (double(above.level) - double(below.level));
         }

@@ -8,43 +8,47 @@
 
 namespace rgld {
 
-// Knots (score, rank) with straight lines between them and a slow tail on either side.
-struct Knots {
-    std::vector<double> values, ranks;
+// What ranks are counted in, so that the ranks of training rows are whole numbers: 2n halves of a row.
+double rank_unit(double n_rows);
+
+// A point of a distribution: straight lines between them, a slow tail on either side. T is the type of the scores that
+// the distribution is asked about: float for views, double for branches.
+template <class T>
+struct Knot {
+    T value;
+    std::conditional_t<sizeof(T) == 4, uint32_t, double> level;  // rank in rank_unit
 };
 
 // The knots of the sorted training scores: all distinct ones up to `exact_size`, else those beside the grid ranks.
 template <class T>
-Knots fit_knots(const std::vector<T>& sorted, size_t exact_size, const double* grid, size_t grid_size);
+std::vector<Knot<T>> fit_knots(const std::vector<T>& sorted, size_t exact_size, const double* grid, size_t grid_size);
 
-// The knots of at most `exact_size` training scores; then each score is replaced by its rank, in rank_unit: a whole
-// number that a float holds.
-Knots fit_knots_and_rank(float* scores, size_t n);
+// All knots of the training scores; each score is then replaced by its level, a whole number that a float holds.
+// The buffers are room for n.
+struct Placed {
+    uint32_t key, row;
+};
+std::vector<Knot<float>> fit_knots_and_rank(float* scores, size_t n, std::vector<Placed>& sorted,
+                                            std::vector<Placed>& buffer);
 
 // Sorts by the bits of the numbers, one digit after the other; `buffer` is room for as many.
 template <class T>
 void radix_sort(std::vector<T>& values, std::vector<T>& buffer);
 
-// What ranks are counted in, so that the ranks of training rows are whole numbers: 2n halves of a row.
-double rank_unit(double n_rows);
-
-// A frozen distribution. T is the type of the scores it is asked about: float for views, double for branches.
+// A frozen distribution.
 template <class T>
 class Cdf {
   public:
     // At most kMostKnots.
-    Cdf(const double* values, const double* ranks, size_t n_knots, double n_rows, double smallest_range);
+    Cdf(std::vector<Knot<T>> knots, double n_rows, double smallest_range);
 
     // sums[i] += rank of scores[i], in rank_unit
     void add_ranks(const T* scores, size_t n, double* sums) const;
 
-  private:
-    using Level = std::conditional_t<sizeof(T) == 4, uint32_t, double>;
-    struct Knot {
-        T value;
-        Level level;  // rank in rank_unit
-    };
+    size_t n_knots() const { return n_knots_; }
+    const Knot<T>& knot(size_t j) const { return knots_[j]; }
 
+  private:
     size_t bucket(T score) const;
     double tail_level(T score) const;
 
@@ -52,7 +56,8 @@ class Cdf {
     // the scores are dense and coarse in a long tail. Within a bucket, a binary search of a fixed number of steps, so
     // that nothing depends on a branch that cannot be foretold. Behind the last knot stand infinities for it to read.
     // Small numbers side by side: a lookup costs the cache lines it touches.
-    std::vector<Knot> knots_;
+    std::vector<Knot<T>> knots_;
+    size_t n_knots_;
     std::vector<uint16_t> starts_;  // knots in earlier buckets
     T lowest_, highest_;
     uint32_t lowest_key_ = 0, last_bucket_ = 0;

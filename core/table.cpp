@@ -109,6 +109,18 @@ const float* Rows::columns(size_t block, float* buffer) const {
     return buffer;
 }
 
+void Rows::take(const int64_t* rows, size_t count, float* columns, size_t stride) const {
+    if (kept_.empty()) return scaling_.apply(X_, rows, count, columns, stride);
+    for (size_t c = 0; c < n_columns(); ++c) {
+        float* to = columns + c * stride;
+        for (size_t i = 0; i < count; ++i) {
+            const size_t block = size_t(rows[i]) / stride_, place = size_t(rows[i]) % stride_;
+            to[i] = kept_[(block * n_columns() + c) * stride_ + place];
+        }
+        std::fill(to + count, to + stride, 0.0f);
+    }
+}
+
 // Wichura's algorithm AS 241 (PPND16), about 1e-16 relative.
 double normal_quantile(double level) {
     const auto ratio = [](double r, const double (&p)[8], const double (&q)[8]) {

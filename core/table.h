@@ -57,9 +57,7 @@ class Rows {
     const float* columns(size_t block, float* buffer) const;
 
     // The numbered rows, scaled.
-    void take(const int64_t* rows, size_t count, float* columns, size_t stride) const {
-        scaling_.apply(X_, rows, count, columns, stride);
-    }
+    void take(const int64_t* rows, size_t count, float* columns, size_t stride) const;
 
   private:
     Matrix X_;

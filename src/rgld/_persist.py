@@ -151,7 +151,7 @@ GLOBAL_ARRAYS = (
 
 
 def _view_arrays(branch: str, views: Views, ranks: BranchRanks) -> Arrays:
-    cdfs = (*ranks.views, ranks.branch)
+    cdfs = ranks.cdfs
     return {
         f"{branch}.features": views.features,
         f"{branch}.projection": views.projection,
@@ -224,4 +224,4 @@ def _ranks_of(branch: str, header: Header, arrays: Arrays) -> BranchRanks:
     for cdf in cdfs:
         _require(f"{branch}.cdf_values", np.diff(cdf.values) > 0)
         _require(f"{branch}.cdf_ranks", np.diff(cdf.ranks) > 0)
-    return BranchRanks(tuple(cdfs[:-1]), cdfs[-1])
+    return BranchRanks(cdfs)

@@ -93,12 +93,21 @@ def normalized_rank(cdf: Cdf, scores: NDArray[np.floating]) -> NDArray[np.float6
     return ranks
 
 
-@dataclass(frozen=True, eq=False)
 class BranchRanks:
-    """The frozen distributions of one branch: a CDF per view and one of the branch score."""
+    """The frozen distributions of one branch: a CDF per view and, last, one of the branch score."""
 
-    views: tuple[Cdf, ...]
-    branch: Cdf
+    def __init__(self, cdfs: Iterable[Cdf]) -> None:
+        self.cdfs = tuple(cdfs)
+
+    @property
+    def views(self) -> tuple[Cdf, ...]:
+        """One per view."""
+        return self.cdfs[:-1]
+
+    @property
+    def branch(self) -> Cdf:
+        """Of the mean rank over the views."""
+        return self.cdfs[-1]
 
 
 def rank_agg(cdfs: Sequence[Cdf], view_scores: Iterable[NDArray[np.floating]]) -> NDArray[np.float64]:
@@ -116,7 +125,7 @@ def fit_branch_ranks(view_scores: NDArray[np.float32]) -> tuple[BranchRanks, NDA
     """Return the distributions of the training view scores, shape (T, n), and the training rows' branch scores."""
     views = tuple(fit_cdf(scores) for scores in view_scores)
     mean_ranks = rank_agg(views, view_scores)
-    ranks = BranchRanks(views, fit_cdf(mean_ranks))
+    ranks = BranchRanks((*views, fit_cdf(mean_ranks)))
     return ranks, normalized_rank(ranks.branch, mean_ranks)
 
 

@@ -6,6 +6,7 @@ octaves.
 """
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -159,18 +160,34 @@ def view_scores(rows: Rows, branch: GlobalBranch | LocalBranch) -> NDArray[np.fl
 
 def fit_ranks(rows: Rows, branch: GlobalBranch | LocalBranch) -> tuple[BranchRanks, Scores]:
     """Return the distributions of the training rows' scores, and their branch scores."""
-    knots, native, scores = _native_branch(branch, rows.native.n_columns).fit_ranks(
+    native, scores = _native_branch(branch, rows.native.n_columns).fit_ranks(
         rows.native, EXACT_CDF_SIZE, grid_ranks(rows.n_rows), SMALLEST_RANGE, rows.n_threads
     )
-    *views, whole = [Cdf(values, ranks, rows.n_rows) for values, ranks in knots]
-    ranks = BranchRanks(tuple(views), whole)
-    _PREPARED[ranks] = native
-    return ranks, scores
+    return NativeRanks(native, rows.n_rows), scores
+
+
+class NativeRanks(BranchRanks):
+    """Distributions that live in the core; their knots are copied out when someone asks for them."""
+
+    def __init__(self, native: _core.Ranks, n_rows: int) -> None:
+        self._n_rows = n_rows
+        _PREPARED[self] = native
+
+    @cached_property
+    def cdfs(self) -> tuple[Cdf, ...]:  # type: ignore[override]
+        """One per view and, last, the branch's."""
+        native: _core.Ranks = _PREPARED[self]
+        return tuple(Cdf(*native.knots(t), self._n_rows) for t in range(native.n_views + 1))
+
+    def __reduce__(self) -> tuple[type[BranchRanks], tuple[tuple[Cdf, ...]]]:
+        return BranchRanks, (self.cdfs,)
 
 
 def _native_ranks(ranks: BranchRanks) -> _core.Ranks:
-    knots = [(cdf.values, cdf.ranks) for cdf in (*ranks.views, ranks.branch)]
-    return _prepared(ranks, lambda: _core.Ranks(knots, ranks.branch.n_rows, SMALLEST_RANGE))
+    def prepare() -> _core.Ranks:
+        return _core.Ranks([(cdf.values, cdf.ranks) for cdf in ranks.cdfs], ranks.branch.n_rows, SMALLEST_RANGE)
+
+    return _prepared(ranks, prepare)
 
 
 def branch_scores(rows: Rows, model: Model) -> tuple[Scores | None, Scores | None]:

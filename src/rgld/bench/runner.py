@@ -24,7 +24,10 @@ from .specs import parse_spec
 from .warm import VARIABLE as WARM_VARIABLE
 from .worker import Task, run_in_process
 
-THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+THREAD_VARIABLES = (
+    *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"),
+    "LOKY_MAX_CPU_COUNT",  # joblib, and so our own
+)
 POLL_SECONDS = 0.2
 ROWS_TO_UNPACK = 20_000
 

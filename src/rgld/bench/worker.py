@@ -5,7 +5,9 @@ becomes a line; a hang or a hard crash is recorded by the runner.
 """
 
 import json
+import os
 import sys
+import threading
 import time
 import traceback
 from importlib.metadata import PackageNotFoundError, version
@@ -44,9 +46,17 @@ class Task(NamedTuple):
 def run_in_process(connection: Connection, task_text: str) -> None:
     """Run a task and send its line; the entry point of the worker process."""
     task = Task(**json.loads(task_text))
+    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
     _limit_memory(task.memory_limit)
     connection.send_bytes(json.dumps(run(task)).encode())
     connection.close()
+
+
+def _end_with_parent(parent: int) -> None:
+    """A study that was killed leaves no run behind."""
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(1)
 
 
 def run(task: Task) -> dict[str, Any]:
