@@ -162,46 +162,43 @@ NB_MODULE(_core, m) {
         .def_prop_ro("n_columns", [](const PyRows& self) { return self.rows.n_columns(); })
         .def("take", [](const PyRows& self, In<int64_t, 1> numbers) {
             require_rows(self, numbers.data(), numbers.size());
-            const size_t n = numbers.size(), stride = padded(n, kPack), d = self.rows.n_columns();
-            std::vector<float> columns(d * stride), result(d * n);
-            self.rows.take(numbers.data(), n, columns.data(), stride);
-            for (size_t c = 0; c < d; ++c)
-                std::copy_n(columns.begin() + ptrdiff_t(c * stride), n, result.begin() + ptrdiff_t(c * n));
-            return array_of(std::move(result), {d, n});
+            const size_t n = numbers.size(), d = self.rows.n_columns();
+            std::vector<int32_t> all(d);
+            for (size_t c = 0; c < d; ++c) all[c] = int32_t(c);
+            std::vector<float> columns(d * n);
+            self.rows.take(numbers.data(), n, all.data(), d, columns.data(), n);
+            return array_of(std::move(columns), {d, n});
         });
 
     m.def("project_rows", [](const PyRows& table, In<int32_t, 2> features, In<float, 3> projection,
-                             In<int64_t, 2> numbers) {
+                             In<int64_t, 2> numbers, int n_threads) {
         const Views views = views_of(features, projection, table.rows.n_columns());
         require(numbers.shape(0) == views.n_views, "each view has its rows");
         require_rows(table, numbers.data(), numbers.size());
         const size_t n = numbers.shape(1);
         std::vector<float> projected(views.n_views * views.n_out * n);
-        project_rows(table.rows, views, numbers.data(), n, projected.data());
+        run_freely(n_threads, [&](const Run& run) {
+            project_rows(table.rows, views, numbers.data(), n, run, projected.data());
+        });
         return array_of(std::move(projected), {views.n_views, views.n_out, n});
     });
 
     m.def("pair_distances", [](const PyRows& table, In<int32_t, 2> features, In<float, 3> projection,
-                               In<int64_t, 1> i, In<int64_t, 1> j, int n_threads) {
-        require(i.size() == j.size(), "pairs have two rows");
-        require_rows(table, i.data(), i.size());
-        require_rows(table, j.data(), j.size());
+                               In<int64_t, 1> numbers, In<int64_t, 1> i, In<int64_t, 1> j, double smallest,
+                               int n_threads) {
+        require_rows(table, numbers.data(), numbers.size());
+        require(i.size() == j.size() && i.size() > 0, "a pair has two rows");
+        for (size_t p = 0; p < i.size(); ++p)
+            require(i.data()[p] >= 0 && j.data()[p] >= 0 && size_t(i.data()[p]) < numbers.size() &&
+                        size_t(j.data()[p]) < numbers.size(),
+                    "a pair is not among the rows");
         const Views views = views_of(features, projection, table.rows.n_columns());
-        std::vector<float> distances(views.n_views * i.size());
+        const Pairs pairs{numbers.data(), numbers.size(), i.data(), j.data(), i.size()};
+        std::vector<double> median(views.n_views), mean_positive(views.n_views);
         run_freely(n_threads, [&](const Run& run) {
-            pair_distances(table.rows, views, i.data(), j.data(), i.size(), run, distances.data());
+            pair_distances(table.rows, views, pairs, smallest, run, median.data(), mean_positive.data());
         });
-        return array_of(std::move(distances), {views.n_views, i.size()});
-    });
-
-    m.def("medians", [](In<float, 2> rows, int n_threads) {
-        std::vector<double> medians(rows.shape(0));
-        run_freely(n_threads, [&](const Run& run) {
-            run_tasks(run, rows.shape(0), [&](size_t t, size_t) {
-                medians[t] = median(rows.data() + t * rows.shape(1), rows.shape(1));
-            });
-        });
-        return array_of(std::move(medians));
+        return nb::make_tuple(array_of(std::move(median)), array_of(std::move(mean_positive)));
     });
 
     nb::class_<PyBranch>(m, "Branch")

@@ -2,12 +2,14 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <optional>
+
+#include "columns.h"
 
 namespace rgld {
 namespace {
 
-constexpr size_t kPairBlock = 512;
 constexpr size_t kSlabFloats = 48 * 1024 * 1024;       // 192 MiB of view scores at a time
 constexpr size_t kPartialDoubles = 8 * 1024 * 1024;    // 64 MiB of partial sums
 constexpr size_t kMostPartials = 256;
@@ -131,35 +133,71 @@ void LocalBranch::view_scores(size_t t, const float* columns, size_t stride, siz
 
 // ---- what is learned
 
-void project_rows(const Rows& rows, const Views& views, const int64_t* numbers, size_t count, float* projected) {
-    const size_t stride = padded(count, kPack), r = views.n_out;
-    std::vector<float> columns(rows.n_columns() * stride), z(r * stride);
-    for (size_t t = 0; t < views.n_views; ++t) {
-        rows.take(numbers + t * count, count, columns.data(), stride);
-        views.project(t, columns.data(), stride, count, z.data(), stride);
-        for (size_t c = 0; c < r; ++c)
-            std::copy_n(z.begin() + ptrdiff_t(c * stride), count, projected + (t * r + c) * count);
-    }
+namespace {
+
+// One view's projection (r, stride) of the numbered rows.
+std::vector<float> projected_rows(const Rows& rows, const Views& views, size_t t, const int64_t* numbers, size_t count) {
+    const size_t stride = padded(count, kPack);
+    std::vector<float> columns(views.n_features * stride), z(views.n_out * stride);
+    rows.take(numbers, count, views.features_of(t), views.n_features, columns.data(), stride);
+    std::vector<int32_t> all(views.n_features);
+    std::iota(all.begin(), all.end(), 0);
+    kernels().project(columns.data(), stride, count, all.data(), views.n_features, views.projection_of(t), views.n_out,
+                      z.data(), stride);
+    return z;
 }
 
-void pair_distances(const Rows& rows, const Views& views, const int64_t* i, const int64_t* j, size_t n_pairs,
-                    const Run& run, float* distances) {
-    const size_t block = std::min(kPairBlock, padded(n_pairs, kPack)), d = rows.n_columns();
+}  // namespace
+
+void project_rows(const Rows& rows, const Views& views, const int64_t* numbers, size_t count, const Run& run,
+                  float* projected) {
+    run_tasks(run, views.n_views, [&](size_t t, size_t) {
+        const std::vector<float> z = projected_rows(rows, views, t, numbers + t * count, count);
+        const size_t stride = padded(count, kPack), r = views.n_out;
+        for (size_t c = 0; c < r; ++c)
+            std::copy_n(z.begin() + ptrdiff_t(c * stride), count, projected + (t * r + c) * count);
+    });
+}
+
+void pair_distances(const Rows& rows, const Views& views, const Pairs& pairs, double smallest, const Run& run,
+                    double* median_distance, double* mean_positive) {
+    const size_t n = pairs.n_numbers, d = rows.n_columns(), r = views.n_out, T = views.n_views;
+    const size_t stride = rows_per_block(n, d);
+    std::vector<int32_t> all(d);
+    std::iota(all.begin(), all.end(), 0);
+    std::vector<float> points(T * n * r);  // (T, n, r)
     Workspace workspace(workers(run));
-    run_tasks(run, (n_pairs + block - 1) / block, [&](size_t task, size_t worker) {
-        const size_t start = task * block, count = std::min(block, n_pairs - start);
-        float* first = workspace.get(worker, (2 * d + views.n_out + 1) * block);
-        float* second = first + d * block;
-        float* z = second + d * block;
-        float* norm = z + views.n_out * block;
-        rows.take(i + start, count, first, block);
-        rows.take(j + start, count, second, block);
-        for (size_t p = 0; p < d * block; ++p) first[p] -= second[p];  // a projection of differences
-        for (size_t t = 0; t < views.n_views; ++t) {
-            views.project(t, first, block, count, z, block);
-            kernels().norms(z, block, count, views.n_out, norm);
-            std::copy(norm, norm + count, distances + t * n_pairs + start);
+    run_tasks(run, (n + stride - 1) / stride, [&](size_t block, size_t worker) {
+        const size_t start = block * stride, count = std::min(stride, n - start);
+        float* columns = workspace.get(worker, (d + r) * stride);
+        float* z = columns + d * stride;
+        rows.take(pairs.numbers + start, count, all.data(), d, columns, stride);
+        for (size_t t = 0; t < T; ++t) {
+            views.project(t, columns, stride, count, z, stride);
+            float* to = points.data() + (t * n + start) * r;
+            for (size_t i = 0; i < count; ++i)
+                for (size_t c = 0; c < r; ++c) to[i * r + c] = z[c * stride + i];
         }
+    });
+    run_tasks(run, T, [&](size_t t, size_t) {
+        std::vector<float> squared(pairs.n_pairs);
+        for (size_t p = 0; p < pairs.n_pairs; ++p) {
+            const float* a = points.data() + (t * n + size_t(pairs.i[p])) * r;
+            const float* b = points.data() + (t * n + size_t(pairs.j[p])) * r;
+            float sum = 0.0f;
+            for (size_t c = 0; c < r; ++c) sum += (a[c] - b[c]) * (a[c] - b[c]);
+            squared[p] = sum;
+        }
+        const auto [low, high] = middle_values(squared.data(), squared.size());
+        median_distance[t] = 0.5 * (double(std::sqrt(low)) + double(std::sqrt(high)));
+        mean_positive[t] = 0.0;
+        if (median_distance[t] > smallest) return;
+        double sum = 0.0, count = 0.0;
+        for (const float square : squared) {
+            const double distance = double(std::sqrt(square));
+            if (distance > smallest) sum += distance, count += 1.0;
+        }
+        mean_positive[t] = count > 0.0 ? sum / count : 0.0;
     });
 }
 

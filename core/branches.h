@@ -95,11 +95,21 @@ struct FittedRanks {
 };
 
 // The numbered rows of each view, numbers (T, count), projected by that view, (T, r, count).
-void project_rows(const Rows& rows, const Views& views, const int64_t* numbers, size_t count, float* projected);
+void project_rows(const Rows& rows, const Views& views, const int64_t* numbers, size_t count, const Run& run,
+                  float* projected);
 
-// Distance of each pair of rows in each view, (T, n_pairs).
-void pair_distances(const Rows& rows, const Views& views, const int64_t* i, const int64_t* j, size_t n_pairs,
-                    const Run& run, float* distances);
+// Pairs of the numbered rows, i != j.
+struct Pairs {
+    const int64_t* numbers;
+    size_t n_numbers;
+    const int64_t *i, *j;
+    size_t n_pairs;
+};
+
+// Of the pairs' distances in each view: the median and, where that is not above `smallest`, the mean of those that are
+// (0 if there is none).
+void pair_distances(const Rows& rows, const Views& views, const Pairs& pairs, double smallest, const Run& run,
+                    double* median, double* mean_positive);
 
 // The distributions of the training rows' scores. The view scores of all rows are held for as many views as fit a
 // budget, never for all views of a long table.

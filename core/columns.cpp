@@ -106,7 +106,7 @@ void learn_columns(ColumnStatistics& statistics, const Matrix& X, double largest
 
 }  // namespace
 
-double median(const float* values, size_t n) {
+std::pair<float, float> middle_values(const float* values, size_t n) {
     // The middle lies between two values of a sample, nearly always: then few have to be sorted.
     constexpr size_t kSample = 128, kMargin = 20;
     const size_t upper = n / 2, lower = (n - 1) / 2;
@@ -132,8 +132,7 @@ double median(const float* values, size_t n) {
     }
     const auto begin = middle.begin(), place = begin + ptrdiff_t(upper - below);
     std::nth_element(begin, place, begin + ptrdiff_t(count));
-    const double above = double(*place);
-    return upper == lower ? above : 0.5 * (double(*std::max_element(begin, place)) + above);
+    return {upper == lower ? *place : *std::max_element(begin, place), *place};
 }
 
 void ColumnStatistics::learn(const Matrix& X, double largest, const Run& run) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "parallel.h"
@@ -24,7 +25,7 @@ struct ColumnStatistics {
     void learn(const Matrix& X, double largest, const Run& run);
 };
 
-// The middle value, or the mean of the two; of at least one.
-double median(const float* values, size_t n);
+// The two values in the middle; one and the same for an odd number of values.
+std::pair<float, float> middle_values(const float* values, size_t n);
 
 }  // namespace rgld

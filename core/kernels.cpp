@@ -32,26 +32,22 @@ void project_tile(const float* columns, size_t stride, size_t n_rows, const int3
 
 void project(const float* columns, size_t stride, size_t n_rows, const int32_t* features, size_t n_features,
              const float* projection, size_t n_out, float* out, size_t out_stride) {
-    size_t c = 0;
-    for (; c + 5 <= n_out; c += 5)
-        project_tile<5>(columns, stride, n_rows, features, n_features, projection + c, n_out, out + c * out_stride,
-                        out_stride);
-    for (; c + 2 <= n_out; c += 2)
-        project_tile<2>(columns, stride, n_rows, features, n_features, projection + c, n_out, out + c * out_stride,
-                        out_stride);
-    for (; c < n_out; ++c)
-        project_tile<1>(columns, stride, n_rows, features, n_features, projection + c, n_out, out + c * out_stride,
-                        out_stride);
-}
-
-void norms(const float* z, size_t stride, size_t n_rows, size_t n_dims, float* norm) {
-    for (size_t i = 0; i < n_rows; i += kLanes) {
-        Floats sum = {};
-        for (size_t c = 0; c < n_dims; ++c) {
-            const Floats x = load<Floats>(z + c * stride + i);
-            sum += x * x;
+    for (size_t c = 0, left = n_out; left > 0; left = n_out - c) {
+        const float* from = projection + c;
+        float* to = out + c * out_stride;
+        if (left >= 8 && left != 10) {
+            project_tile<8>(columns, stride, n_rows, features, n_features, from, n_out, to, out_stride);
+            c += 8;
+        } else if (left >= 5) {
+            project_tile<5>(columns, stride, n_rows, features, n_features, from, n_out, to, out_stride);
+            c += 5;
+        } else if (left >= 2) {
+            project_tile<2>(columns, stride, n_rows, features, n_features, from, n_out, to, out_stride);
+            c += 2;
+        } else {
+            project_tile<1>(columns, stride, n_rows, features, n_features, from, n_out, to, out_stride);
+            c += 1;
         }
-        store(norm + i, square_root(sum));
     }
 }
 
@@ -345,6 +341,6 @@ void local_scores(const float* z, size_t stride, size_t n_rows, size_t n_dims, c
 }  // namespace
 
 extern const rgld::Kernels kKernels;
-const rgld::Kernels kKernels = {RGLD_NAME, project, global_scores, embedding_sums, local_scores, norms};
+const rgld::Kernels kKernels = {RGLD_NAME, project, global_scores, embedding_sums, local_scores};
 
 }  // namespace RGLD_NAMESPACE

@@ -47,9 +47,6 @@ struct Kernels {
     // out one exact match. n_references is a multiple of kBatch; infinite references are padding.
     void (*local_scores)(const float* z, size_t stride, size_t n_rows, size_t n_dims, const float* references,
                          size_t n_references, size_t n_neighbors, float* scratch, float* distance);
-
-    // norm[i] = Euclidean norm of z(., i)
-    void (*norms)(const float* z, size_t stride, size_t n_rows, size_t n_dims, float* norm);
 };
 
 constexpr size_t embedding_scratch(size_t n_features, size_t n_bandwidths) {

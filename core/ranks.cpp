@@ -44,7 +44,7 @@ RunOfTies run_at(const std::vector<T>& sorted, size_t place) {
 
 constexpr int kDigitBits = 11;
 constexpr size_t kDigits = size_t(1) << kDigitBits;
-constexpr size_t kShortSort = 512;
+constexpr size_t kShortSort = 1024;
 
 constexpr size_t kMostBuckets = 4096;
 constexpr size_t kRoom = 64;     // for the knots behind the last
@@ -189,7 +189,8 @@ Cdf<T>::Cdf(std::vector<Knot<T>> knots, double n_rows, double smallest_range)
     tail_unit_ = n_knots_ > 1 ? std::max(highest - lowest, smallest_range) : std::max(std::fabs(lowest), 1.0);
     lowest_key_ = gap_key(knots_[n_knots_ / kLowShare].value - lowest_);
     const uint32_t span = gap_key(highest_ - lowest_) - lowest_key_;
-    while ((span >> shift_) >= kMostBuckets) ++shift_;
+    const size_t most_buckets = std::min(kMostBuckets, 2 * n_knots_);
+    while ((span >> shift_) >= most_buckets) ++shift_;
     last_bucket_ = span >> shift_;
     starts_.resize(last_bucket_ + 1);
     size_t fullest = 1;

@@ -17,16 +17,12 @@ struct Range {
 };
 
 template <class T, class Numbers>
-void scale_linearly(const Scaling& s, const Matrix& X, const Numbers& rows, size_t count, float* columns, size_t stride) {
-    for (size_t c = 0; c < s.n_columns; ++c) {
-        const T* from = X.column<T>(c);
-        float* to = columns + c * stride;
-        const double center = s.center[c], scale = s.scale[c], largest = s.largest_value;
-        for (size_t i = 0; i < count; ++i) {
-            const double x = (double(from[ptrdiff_t(rows[i]) * X.row_step]) - center) / scale;
-            to[i] = float(std::min(std::max(x, -largest), largest));
-        }
-        std::fill(to + count, to + stride, 0.0f);
+void scale_linearly(const Scaling& s, const Matrix& X, size_t c, const Numbers& rows, size_t count, float* to) {
+    const T* from = X.column<T>(c);
+    const double center = s.center[c], scale = s.scale[c], largest = s.largest_value;
+    for (size_t i = 0; i < count; ++i) {
+        const double x = (double(from[ptrdiff_t(rows[i]) * X.row_step]) - center) / scale;
+        to[i] = float(std::min(std::max(x, -largest), largest));
     }
 }
 
@@ -53,38 +49,38 @@ double normal_score(double value, const double* quantiles, size_t n, double smal
 }
 
 template <class T, class Numbers>
-void scale_by_quantiles(const Scaling& s, const Matrix& X, const Numbers& rows, size_t count, float* columns,
-                        size_t stride) {
-    for (size_t c = 0; c < s.n_columns; ++c) {
-        const T* from = X.column<T>(c);
-        float* to = columns + c * stride;
-        const double* quantiles = s.quantiles.data() + c * s.n_quantiles;
-        for (size_t i = 0; i < count; ++i) {
-            const double x = double(from[ptrdiff_t(rows[i]) * X.row_step]);
-            to[i] = float(normal_score(x, quantiles, s.n_quantiles, s.smallest_level));
-        }
-        std::fill(to + count, to + stride, 0.0f);
+void scale_by_quantiles(const Scaling& s, const Matrix& X, size_t c, const Numbers& rows, size_t count, float* to) {
+    const T* from = X.column<T>(c);
+    const double* quantiles = s.quantiles.data() + c * s.n_quantiles;
+    for (size_t i = 0; i < count; ++i) {
+        const double x = double(from[ptrdiff_t(rows[i]) * X.row_step]);
+        to[i] = float(normal_score(x, quantiles, s.n_quantiles, s.smallest_level));
     }
 }
 
 template <class Numbers>
-void apply_to(const Scaling& s, const Matrix& X, const Numbers& rows, size_t count, float* columns, size_t stride) {
+void scale_column(const Scaling& s, const Matrix& X, size_t c, const Numbers& rows, size_t count, float* to) {
     if (s.n_quantiles == 0)
-        X.is_double ? scale_linearly<double>(s, X, rows, count, columns, stride)
-                    : scale_linearly<float>(s, X, rows, count, columns, stride);
+        X.is_double ? scale_linearly<double>(s, X, c, rows, count, to) : scale_linearly<float>(s, X, c, rows, count, to);
     else
-        X.is_double ? scale_by_quantiles<double>(s, X, rows, count, columns, stride)
-                    : scale_by_quantiles<float>(s, X, rows, count, columns, stride);
+        X.is_double ? scale_by_quantiles<double>(s, X, c, rows, count, to)
+                    : scale_by_quantiles<float>(s, X, c, rows, count, to);
 }
 
 }  // namespace
 
 void Scaling::apply(const Matrix& X, size_t start, size_t count, float* columns, size_t stride) const {
-    apply_to(*this, X, Range{start}, count, columns, stride);
+    // A few rows at a time: all columns of them are in the cache when the next column is read.
+    constexpr size_t kTile = 64;
+    for (size_t tile = 0; tile < count; tile += kTile)
+        for (size_t c = 0; c < n_columns; ++c)
+            scale_column(*this, X, c, Range{start + tile}, std::min(kTile, count - tile), columns + c * stride + tile);
+    for (size_t c = 0; c < n_columns; ++c) std::fill(columns + c * stride + count, columns + (c + 1) * stride, 0.0f);
 }
 
-void Scaling::apply(const Matrix& X, const int64_t* rows, size_t count, float* columns, size_t stride) const {
-    apply_to(*this, X, rows, count, columns, stride);
+void Scaling::apply(const Matrix& X, size_t c, const int64_t* rows, size_t count, float* column, size_t stride) const {
+    scale_column(*this, X, c, rows, count, column);
+    std::fill(column + count, column + stride, 0.0f);
 }
 
 size_t rows_per_block(size_t n_rows, size_t n_columns) {
@@ -109,14 +105,20 @@ const float* Rows::columns(size_t block, float* buffer) const {
     return buffer;
 }
 
-void Rows::take(const int64_t* rows, size_t count, float* columns, size_t stride) const {
-    if (kept_.empty()) return scaling_.apply(X_, rows, count, columns, stride);
-    for (size_t c = 0; c < n_columns(); ++c) {
-        float* to = columns + c * stride;
-        for (size_t i = 0; i < count; ++i) {
-            const size_t block = size_t(rows[i]) / stride_, place = size_t(rows[i]) % stride_;
-            to[i] = kept_[(block * n_columns() + c) * stride_ + place];
+void Rows::take(const int64_t* rows, size_t count, const int32_t* features, size_t n_features, float* columns,
+                size_t stride) const {
+    std::vector<size_t> place(kept_.empty() ? 0 : count);
+    for (size_t i = 0; i < place.size(); ++i)
+        place[i] = size_t(rows[i]) / stride_ * n_columns() * stride_ + size_t(rows[i]) % stride_;
+    for (size_t j = 0; j < n_features; ++j) {
+        const size_t c = size_t(features[j]);
+        float* to = columns + j * stride;
+        if (kept_.empty()) {
+            scaling_.apply(X_, c, rows, count, to, stride);
+            continue;
         }
+        const float* from = kept_.data() + c * stride_;
+        for (size_t i = 0; i < count; ++i) to[i] = from[place[i]];
         std::fill(to + count, to + stride, 0.0f);
     }
 }

@@ -33,9 +33,10 @@ struct Scaling {
     double largest_value;           // scaled values are clipped here
     double smallest_level;          // levels of the quantile transformation stay this far from 0 and 1
 
-    // columns(c, i) for rows start .. start + count - 1, or for the numbered rows; zeros up to the stride.
+    // columns(c, i) for rows start .. start + count - 1; zeros up to the stride.
     void apply(const Matrix& X, size_t start, size_t count, float* columns, size_t stride) const;
-    void apply(const Matrix& X, const int64_t* rows, size_t count, float* columns, size_t stride) const;
+    // The same of one column c, for the numbered rows.
+    void apply(const Matrix& X, size_t c, const int64_t* rows, size_t count, float* column, size_t stride) const;
 };
 
 // The rows of a table, read as blocks of scaled columns: scaled once where all of them fit a budget and are wanted
@@ -56,8 +57,9 @@ class Rows {
     // The scaled columns of a block, at stride(); in the buffer, of n_columns() * stride(), unless they were kept.
     const float* columns(size_t block, float* buffer) const;
 
-    // The numbered rows, scaled.
-    void take(const int64_t* rows, size_t count, float* columns, size_t stride) const;
+    // Some columns of the numbered rows, scaled.
+    void take(const int64_t* rows, size_t count, const int32_t* features, size_t n_features, float* columns,
+              size_t stride) const;
 
   private:
     Matrix X_;

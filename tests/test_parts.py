@@ -12,9 +12,9 @@ from rgld._global import base_bandwidths, draw_pairs
 from rgld._kernels import elementary
 from rgld._kernels.blocks import BLOCK_BYTES, LARGEST_BLOCK, SMALLEST_BLOCK, rows_per_block
 from rgld._local import draw_local
-from rgld._preprocess import choose_preprocessing, column_statistics, fit_scaling, normal_score, scaled_columns
+from rgld._preprocess import Scaling, choose_preprocessing, column_statistics, fit_scaling, normal_score, scaled_columns
 from rgld._threshold import fit_offset
-from rgld._views import ViewShape, draw_views, view_shape
+from rgld._views import Views, ViewShape, draw_views, view_shape
 
 
 def f32(*values):
@@ -73,16 +73,29 @@ def test_support_by_hand():
 
 
 def test_base_bandwidth_is_the_median_with_two_fallbacks():
-    distances = f32([1, 2, 10, 3], [0, 0, 4, 0], [0, 0, 0, 0])
-    np.testing.assert_array_equal(base_bandwidths(distances, 1), [2.5, 4.0, 1.0])
-    np.testing.assert_array_equal(base_bandwidths(f32([0, 2, 9]), 1), [2.0])
+    typical = _kernels.Distances(median=np.array([2.5, 0.0, 0.0]), mean_positive=np.array([9.0, 4.0, 0.0]))
+    np.testing.assert_array_equal(base_bandwidths(typical), [2.5, 4.0, 1.0])
+
+
+def test_pair_distances_by_hand():
+    X = np.array([[0.0], [3.0], [4.0], [4.0]])
+    scaling = Scaling("standard", np.zeros(1), np.ones(1), np.zeros((1, 0)))
+    views = Views(np.zeros((1, 1), np.int32), f32([[2.0]]))
+    rows = _kernels.Rows(X, scaling, 1)
+    i, j = np.array([0, 1, 2, 0]), np.array([1, 2, 3, 2])
+    typical = _kernels.pair_distances(rows, views, np.arange(4), i, j)
+    np.testing.assert_allclose(typical.median, [4.0])  # of 6, 2, 0, 8
+    typical = _kernels.pair_distances(rows, views, np.arange(4), np.array([2, 3, 1, 2, 3]), np.array([3, 2, 0, 3, 2]))
+    np.testing.assert_array_equal(typical, [[0.0], [6.0]])  # of 0, 0, 6, 0, 0
 
 
 def test_pairs_are_never_of_a_row_with_itself():
     for n in (2, 3, 50):
-        i, j = draw_pairs(0, n, 5000)
+        rows, i, j = draw_pairs(0, n, 5000)
         assert np.all(i != j)
-        assert set(i) == set(j) == set(range(n))
+        assert set(rows[i]) == set(rows[j]) == set(range(n))
+    rows, _, _ = draw_pairs(0, 10_000, 10)
+    assert len(set(rows)) == 2048
 
 
 def test_quasi_monte_carlo_normals_are_normal_in_every_view():
@@ -159,7 +172,7 @@ def X():
 
 
 def scaled(kind, X):
-    return scaled_columns(fit_scaling(kind, column_statistics(X)), X).T
+    return scaled_columns(fit_scaling(kind, column_statistics(X, 400 if kind == "quantile" else 0)), X).T
 
 
 def test_standard_and_robust_are_scikit_learns(X):
@@ -197,10 +210,10 @@ def test_column_statistics_by_hand():
 
 
 def test_statistics_do_not_depend_on_how_columns_are_grouped(X, monkeypatch):
-    whole = column_statistics(X)
+    whole = column_statistics(X, 100)
     monkeypatch.setattr("rgld._preprocess.CHUNK_BYTES", 1)
     for field in whole.__dataclass_fields__:
-        np.testing.assert_array_equal(getattr(column_statistics(X), field), getattr(whole, field))
+        np.testing.assert_array_equal(getattr(column_statistics(X, 100), field), getattr(whole, field))
 
 
 CHOICES = {

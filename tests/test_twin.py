@@ -55,7 +55,7 @@ def draws_of(detector, n):
             )
         ]
     pairs = draw_pairs(p["random_state"], n, p["n_bandwidth_pairs"])
-    return global_views, local_views, list(zip(pairs.i.tolist(), pairs.j.tolist(), strict=True))
+    return global_views, local_views, list(zip(pairs.rows[pairs.i].tolist(), pairs.rows[pairs.j].tolist(), strict=True))
 
 
 def twin_of(detector, train, new):

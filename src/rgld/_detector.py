@@ -17,7 +17,7 @@ from ._local import draw_local, fit_local
 from ._model import GlobalBranch, LocalBranch, Model
 from ._params import check_parameters
 from ._persist import load_detector, save_detector
-from ._preprocess import Scaling, choose_preprocessing, fit_scaling
+from ._preprocess import Scaling, choose_preprocessing, fit_scaling, quantiles_for
 from ._random import root_seed
 from ._ranks import BranchRanks
 from ._table import read_matrix
@@ -190,9 +190,14 @@ class RGLD(OutlierMixin, BaseEstimator):
         return anomaly_score
 
     def _fit_scaling(self, matrix: NDArray[np.floating]) -> Scaling:
-        statistics = _kernels.column_statistics(matrix, n_threads(self.n_jobs))
+        threads = n_threads(self.n_jobs)
+        asked = quantiles_for(self.preprocessing, len(matrix))
+        statistics = _kernels.column_statistics(matrix, threads, asked)
         automatic = self.preprocessing == "auto"
         self.preprocessing_ = choose_preprocessing(statistics) if automatic else self.preprocessing
+        needed = quantiles_for(self.preprocessing_, len(matrix))
+        if needed > asked:
+            statistics = _kernels.column_statistics(matrix, threads, needed)
         return fit_scaling(self.preprocessing_, statistics)
 
     def _fit_global(

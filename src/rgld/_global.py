@@ -15,6 +15,10 @@ from . import _kernels, _random
 from ._model import SMALLEST_BANDWIDTH, SMALLEST_STD, GlobalBranch
 from ._views import Views, ViewShape, draw_views
 
+PAIR_ROWS = 2048
+"""Pairs are drawn among so many sampled rows: each is projected once, and the median distance of 8192 pairs varies
+hardly more than with rows drawn anew for every pair."""
+
 
 @dataclass(frozen=True)
 class EmbeddingSums:
@@ -41,8 +45,10 @@ class DrawnGlobal(NamedTuple):
 
 
 class RowPairs(NamedTuple):
-    """Row numbers of random pairs, i != j."""
+    """Random pairs of rows, rows[i] and rows[j] with i != j."""
 
+    rows: NDArray[np.int64]
+    """Row numbers, all different."""
     i: NDArray[np.int64]
     j: NDArray[np.int64]
 
@@ -58,27 +64,25 @@ def draw_global(seed: int, n_views: int, shape: ViewShape, n_random_features: in
 
 
 def draw_pairs(seed: int, n_rows: int, n_pairs: int) -> RowPairs:
-    """Draw row pairs, once for all views."""
+    """Draw row pairs, once for all views, among at most `PAIR_ROWS` rows."""
     rng = _random.child(seed, _random.GLOBAL, _random.PAIRS)
-    i = rng.integers(n_rows, size=n_pairs)
-    j = rng.integers(n_rows - 1, size=n_pairs)
-    return RowPairs(i, j + (j >= i))
+    rows = rng.choice(n_rows, min(n_rows, PAIR_ROWS), replace=False)
+    i = rng.integers(len(rows), size=n_pairs)
+    j = rng.integers(len(rows) - 1, size=n_pairs)
+    return RowPairs(rows, i, j + (j >= i))
 
 
-def base_bandwidths(distances: NDArray[np.floating], n_threads: int) -> NDArray[np.float64]:
-    """Return each view's median pair distance, given distances (T, pairs); where that is 0, the mean of the positive
-    distances; where there is none, 1."""
-    bandwidths = _kernels.medians(distances, n_threads)
-    for t in np.flatnonzero(bandwidths <= SMALLEST_BANDWIDTH):
-        positive = distances[t][distances[t] > SMALLEST_BANDWIDTH]
-        bandwidths[t] = positive.mean(dtype=np.float64) if len(positive) else 1.0
-    return bandwidths
+def base_bandwidths(typical: _kernels.Distances) -> NDArray[np.float64]:
+    """Return each view's median pair distance; where that is 0, the mean of the positive distances; where there is
+    none, 1."""
+    fallback = np.where(typical.mean_positive > SMALLEST_BANDWIDTH, typical.mean_positive, 1.0)
+    return np.where(typical.median > SMALLEST_BANDWIDTH, typical.median, fallback)
 
 
 def fit_global(rows: _kernels.Rows, drawn: DrawnGlobal, pairs: RowPairs, multipliers: Sequence[float]) -> GlobalBranch:
     """Learn bandwidths from row pairs, then mean embeddings and the distribution of the support in one pass
     over the rows."""
-    bandwidths = base_bandwidths(_kernels.pair_distances(rows, drawn.views, *pairs), rows.n_threads)
+    bandwidths = base_bandwidths(_kernels.pair_distances(rows, drawn.views, *pairs))
     n_views, n_random_features = drawn.phases.shape
     shape = (n_views, len(multipliers))
     branch = GlobalBranch(

@@ -65,7 +65,7 @@ class ColumnStatistics:
     mode_share: NDArray[np.float64]
     """Share of rows that hold the column's most frequent value: sparsity, whatever the value is."""
     quantiles: NDArray[np.float64]
-    """Evenly spaced quantiles, minimum to maximum, shape (d, q)."""
+    """Evenly spaced quantiles, minimum to maximum, shape (d, q); (d, 0) unless asked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,9 +80,14 @@ class Scaling:
     """Of the raw columns, shape (d, q) for "quantile"; (d, 0) otherwise."""
 
 
-def column_statistics(X: NDArray[np.floating]) -> ColumnStatistics:
-    """Return the statistics of every column of X, shape (n, d)."""
-    parts = [_sorted_statistics(columns) for columns in _sorted_columns(X)]
+def quantiles_for(kind: str, n_rows: int) -> int:
+    """Return the number of quantiles per column that the scaling `kind` needs."""
+    return min(N_QUANTILES, n_rows) if kind == "quantile" else 0
+
+
+def column_statistics(X: NDArray[np.floating], n_quantiles: int = 0) -> ColumnStatistics:
+    """Return the statistics of every column of X, shape (n, d), and so many quantiles."""
+    parts = [_sorted_statistics(columns, n_quantiles) for columns in _sorted_columns(X)]
     return ColumnStatistics(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
 
@@ -97,10 +102,10 @@ def _sorted_columns(X: NDArray[np.floating]) -> Iterator[NDArray[np.float64]]:
         yield columns
 
 
-def _sorted_statistics(columns: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
+def _sorted_statistics(columns: NDArray[np.float64], n_quantiles: int) -> tuple[NDArray[np.float64], ...]:
     """Return the fields of `ColumnStatistics` for sorted columns, in their order."""
     n_columns, n_rows = columns.shape
-    quantiles = _quantiles(columns, min(N_QUANTILES, n_rows) - 1)
+    quantiles = _quantiles(columns, n_quantiles - 1) if n_quantiles else columns[:, :0]
     q25, median, q75 = _quantiles(columns, 4)[:, 1:4].T
     lowest, highest = columns[:, 0], columns[:, -1]
     iqr = q75 - q25

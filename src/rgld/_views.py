@@ -56,7 +56,7 @@ def draw_views(seed: int, branch: int, n_views: int, shape: ViewShape) -> Views:
     n_columns, n_features, projection_dim = shape
     keys = _random.child(seed, branch, _random.FEATURES).random((n_views, n_columns))
     features = np.sort(keys.argpartition(n_features - 1, axis=1)[:, :n_features], axis=1)
-    projection = _random.child(seed, branch, _random.PROJECTION).normal(
-        scale=projection_dim**-0.5, size=(n_views, n_features, projection_dim)
+    normals = _random.child(seed, branch, _random.PROJECTION).standard_normal(
+        (n_views, n_features, projection_dim), dtype=np.float32
     )
-    return Views(features.astype(np.int32), projection.astype(np.float32))
+    return Views(features.astype(np.int32), normals * np.float32(projection_dim**-0.5))

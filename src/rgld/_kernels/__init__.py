@@ -34,36 +34,36 @@ name = _selected()
 
 if TYPE_CHECKING or name == "numpy":
     from .numpy_kernels import (
+        Distances,
         Rows,
         branch_scores,
         column_statistics,
         embedding_sums,
         fit_ranks,
-        medians,
         pair_distances,
         project_rows,
         view_scores,
     )
 else:
     from .native_kernels import (
+        Distances,
         Rows,
         branch_scores,
         column_statistics,
         embedding_sums,
         fit_ranks,
-        medians,
         pair_distances,
         project_rows,
         view_scores,
     )
 
 __all__ = [
+    "Distances",
     "Rows",
     "branch_scores",
     "column_statistics",
     "embedding_sums",
     "fit_ranks",
-    "medians",
     "pair_distances",
     "project_rows",
     "view_scores",

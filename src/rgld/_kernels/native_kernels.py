@@ -13,12 +13,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from .._model import GlobalBranch, LocalBranch, Model
+from .._model import SMALLEST_BANDWIDTH, GlobalBranch, LocalBranch, Model
 from .._preprocess import (
     DISTINCT_ROWS,
     LARGEST_RAW_VALUE,
     LARGEST_VALUE,
-    N_QUANTILES,
     SMALLEST_QUANTILE,
     ColumnStatistics,
     Scaling,
@@ -26,7 +25,7 @@ from .._preprocess import (
 from .._ranks import EXACT_CDF_SIZE, SMALLEST_RANGE, BranchRanks, Cdf, grid_ranks
 from .._views import Views
 from . import _core
-from .numpy_kernels import Scores, Sums
+from .numpy_kernels import Distances, Scores, Sums
 
 Native = TypeVar("Native")
 Part = Scaling | GlobalBranch | LocalBranch | BranchRanks
@@ -68,10 +67,10 @@ def _native_scaling(scaling: Scaling) -> _core.Scaling:
     return _prepared(scaling, lambda: _core.Scaling(*arrays, LARGEST_VALUE, SMALLEST_QUANTILE))
 
 
-def column_statistics(X: NDArray[np.floating], n_threads: int) -> ColumnStatistics:
+def column_statistics(X: NDArray[np.floating], n_threads: int, n_quantiles: int) -> ColumnStatistics:
     """Return the statistics of every column."""
     n_rows = len(X)
-    numbers, quantiles = _core.column_statistics(_plain(X), min(N_QUANTILES, n_rows), LARGEST_RAW_VALUE, n_threads)
+    numbers, quantiles = _core.column_statistics(_plain(X), n_quantiles, LARGEST_RAW_VALUE, n_threads)
     mean, std, median, iqr, value_range, skewness, tail_weight, n_distinct, n_most_frequent = numbers.T
     return ColumnStatistics(
         mean=mean,
@@ -87,19 +86,17 @@ def column_statistics(X: NDArray[np.floating], n_threads: int) -> ColumnStatisti
     )
 
 
-def pair_distances(rows: Rows, views: Views, i: NDArray[np.int64], j: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Return the distance of each row pair in each view, shape (T, pairs): the length of the projected difference."""
-    return _core.pair_distances(rows.native, views.features, views.projection, i, j, rows.n_threads)
-
-
-def medians(distances: NDArray[np.float32], n_threads: int) -> NDArray[np.float64]:
-    """Return the median of each row."""
-    return _core.medians(distances, n_threads)
+def pair_distances(
+    rows: Rows, views: Views, numbers: NDArray[np.int64], i: NDArray[np.int64], j: NDArray[np.int64]
+) -> Distances:
+    """Return what is typical of the distances between the rows numbers[i] and numbers[j] in each view."""
+    arrays = (views.features, views.projection, numbers, i, j)
+    return Distances(*_core.pair_distances(rows.native, *arrays, SMALLEST_BANDWIDTH, rows.n_threads))
 
 
 def project_rows(rows: Rows, views: Views, numbers: NDArray[np.int64]) -> NDArray[np.float32]:
     """Return the numbered rows, shape (T, C), each view's projected by that view, shape (T, r, C)."""
-    return _core.project_rows(rows.native, views.features, views.projection, numbers)
+    return _core.project_rows(rows.native, views.features, views.projection, numbers, rows.n_threads)
 
 
 def embedding_sums(rows: Rows, branch: GlobalBranch) -> Sums:

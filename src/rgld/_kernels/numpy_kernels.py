@@ -10,16 +10,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._model import GlobalBranch, LocalBranch, Model
+from .._model import SMALLEST_BANDWIDTH, GlobalBranch, LocalBranch, Model
 from .._preprocess import ColumnStatistics, Scaling
 from .._preprocess import column_statistics as sorted_column_statistics
 from .._ranks import BranchRanks, branch_score, fit_branch_ranks
 from .._views import Views
 from .blocks import Blocks
 from .elementary import global_view_scores, local_view_scores, project, random_features
-
-PAIR_BLOCK = 1024
-"""The rows of pairs are projected in blocks of this many."""
 
 Scores = NDArray[np.float64]
 
@@ -29,6 +26,14 @@ class Sums(NamedTuple):
 
     phi: NDArray[np.float64]
     phi_phi: NDArray[np.float64]
+
+
+class Distances(NamedTuple):
+    """Of row pairs, per view, shape (T,): the median and, where that is not above `SMALLEST_BANDWIDTH`, the mean of those
+    that are (0 if there is none)."""
+
+    median: NDArray[np.float64]
+    mean_positive: NDArray[np.float64]
 
 
 class Rows(Blocks):
@@ -44,28 +49,24 @@ class Rows(Blocks):
         return len(self.X)
 
 
-def column_statistics(X: NDArray[np.floating], n_threads: int) -> ColumnStatistics:
+def column_statistics(X: NDArray[np.floating], n_threads: int, n_quantiles: int) -> ColumnStatistics:
     """Return the statistics of every column."""
-    return sorted_column_statistics(X)
+    return sorted_column_statistics(X, n_quantiles)
 
 
 def pair_distances(
-    rows: Rows, views: Views, i: NDArray[np.int64], j: NDArray[np.int64]
-) -> NDArray[np.float32] | NDArray[np.float64]:
-    """Return the distance of each row pair in each view, shape (T, pairs): the length of the projected difference."""
-    distances = np.empty((len(views.projection), len(i)))
-    for start in range(0, len(i), PAIR_BLOCK):
-        chunk = slice(start, start + PAIR_BLOCK)
-        difference = rows.take(i[chunk]).astype(np.float64) - rows.take(j[chunk])
-        for t, (features, projection) in enumerate(zip(views.features, views.projection, strict=True)):
-            distances[t, chunk] = np.linalg.norm(projection.T.astype(np.float64) @ difference[features], axis=0)
-    return distances
-
-
-def medians(distances: NDArray[np.floating], n_threads: int) -> NDArray[np.float64]:
-    """Return the median of each row."""
-    medians: NDArray[np.float64] = np.median(distances.astype(np.float64), axis=1)
-    return medians
+    rows: Rows, views: Views, numbers: NDArray[np.int64], i: NDArray[np.int64], j: NDArray[np.int64]
+) -> Distances:
+    """Return what is typical of the distances between the rows numbers[i] and numbers[j] in each view."""
+    columns = rows.take(numbers).astype(np.float64)
+    median, mean_positive = [], []
+    for features, projection in zip(views.features, views.projection, strict=True):
+        z = projection.T.astype(np.float64) @ columns[features]
+        distances = np.linalg.norm(z[:, i] - z[:, j], axis=0)
+        median.append(np.median(distances))
+        positive = distances[distances > SMALLEST_BANDWIDTH] if median[-1] <= SMALLEST_BANDWIDTH else ()
+        mean_positive.append(np.mean(positive) if len(positive) else 0.0)
+    return Distances(np.array(median), np.array(mean_positive))
 
 
 def project_rows(rows: Rows, views: Views, numbers: NDArray[np.int64]) -> NDArray[np.float32]:
