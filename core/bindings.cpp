@@ -5,6 +5,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <chrono>
+#include <cmath>
 #include <type_traits>
 
 #include "branches.h"
@@ -111,9 +113,11 @@ template <class T>
 Cdf<T> cdf_of(const PyKnots& given, double n_rows, double smallest_range) {
     using Level = decltype(Knot<T>::level);
     const auto& [values, ranks] = given;
-    const double unit = rank_unit(n_rows), half = std::is_integral_v<Level> ? 0.5 : 0.0;  // rounds
+    const double unit = rank_unit(n_rows);
     std::vector<Knot<T>> knots(values.size());
-    for (size_t j = 0; j < knots.size(); ++j) knots[j] = {T(values.data()[j]), Level(ranks.data()[j] * unit + half)};
+    // Levels are whole numbers: rounded, they are those the ranks were made of, to the bit.
+    for (size_t j = 0; j < knots.size(); ++j)
+        knots[j] = {T(values.data()[j]), Level(std::rint(ranks.data()[j] * unit))};
     return Cdf<T>(std::move(knots), n_rows, smallest_range);
 }
 
@@ -136,6 +140,16 @@ CdfRules rules_of(size_t exact_size, const In<double, 1>& grid, double smallest_
 NB_MODULE(_core, m) {
     m.doc() = "The compiled core: see core/.";
     m.def("instruction_set", [] { return std::string(kernels().name); });
+
+    // Fused multiply-adds per second of one thread, a lane of a vector counted as one.
+    m.def("fused_rate", [](size_t n_rounds) {
+        nb::gil_scoped_release release;
+        const auto start = std::chrono::steady_clock::now();
+        volatile float result = kernels().busy(n_rounds);
+        (void)result;
+        const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+        return double(n_rounds * kBusyRound) / elapsed.count();
+    });
 
     m.def("column_statistics", [](AnyMatrix X, size_t n_quantiles, double largest, int n_threads) {
         const Matrix matrix = matrix_of(X);

@@ -51,7 +51,9 @@ void statistics_of(const std::vector<T>& sorted, double* numbers, double* quanti
     const int exponent = std::ilogb(std::max(std::fabs(lowest), std::fabs(highest)));
     const double unit = lowest == 0.0 && highest == 0.0 ? 1.0 : std::ldexp(1.0, std::max(exponent, -1000));
     const double per_unit = 1.0 / unit;
-    const double mean = sum_of(sorted, [=](double x) { return x * per_unit; }) / n;
+    // The mean of equal values is that value, whatever the sum is rounded to: no spread out of nothing.
+    const double mean = lowest == highest ? lowest * per_unit
+                                          : sum_of(sorted, [=](double x) { return x * per_unit; }) / n;
     const double squares = sum_of(sorted, [=](double x) {
         const double deviation = x * per_unit - mean;
         return deviation * deviation;

@@ -338,9 +338,22 @@ void local_scores(const float* z, size_t stride, size_t n_rows, size_t n_dims, c
     }
 }
 
+// ---- the limit
+
+float busy(size_t n_rounds) {
+    constexpr int kChains = 10;  // enough to hide the latency of one
+    Floats chain[kChains];
+    for (int c = 0; c < kChains; ++c) chain[c] = splat(1.0f + float(c));
+    for (size_t round = 0; round < n_rounds; ++round)
+        for (int p = 0; p < kParts; ++p)
+            for (int c = 0; c < kChains; ++c) chain[c] = fused(chain[c], splat(0.999f), splat(0.001f));
+    for (int c = 1; c < kChains; ++c) chain[0] += chain[c];
+    return chain[0][0];
+}
+
 }  // namespace
 
 extern const rgld::Kernels kKernels;
-const rgld::Kernels kKernels = {RGLD_NAME, project, global_scores, embedding_sums, local_scores};
+const rgld::Kernels kKernels = {RGLD_NAME, project, global_scores, embedding_sums, local_scores, busy};
 
 }  // namespace RGLD_NAMESPACE

@@ -47,7 +47,12 @@ struct Kernels {
     // out one exact match. n_references is a multiple of kBatch; infinite references are padding.
     void (*local_scores)(const float* z, size_t stride, size_t n_rows, size_t n_dims, const float* references,
                          size_t n_references, size_t n_neighbors, float* scratch, float* distance);
+
+    // Does n_rounds * kBusyRound fused multiply-adds that depend on nothing but themselves: the processor's limit.
+    float (*busy)(size_t n_rounds);
 };
+
+constexpr size_t kBusyRound = 10 * kPack;
 
 constexpr size_t embedding_scratch(size_t n_features, size_t n_bandwidths) {
     return kSumRows * n_features * n_bandwidths + 6 * n_features;

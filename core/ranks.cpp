@@ -106,7 +106,7 @@ std::vector<Knot<T>> fit_knots(const std::vector<T>& sorted, size_t exact_size, 
 
     std::vector<Knot<T>> knots;
     const auto keep = [&](RunOfTies run) {
-        knots.push_back({sorted[run.first], decltype(Knot<T>::level)(double(run.first + run.last) * per_row)});
+        knots.push_back({sorted[run.first], decltype(Knot<T>::level)(std::rint(double(run.first + run.last) * per_row))});
     };
     if (n_distinct <= exact_size) {
         knots.reserve(n_distinct + kRoom);

@@ -25,6 +25,9 @@ from ._threads import n_threads
 from ._threshold import fit_offset
 from ._views import ViewShape, view_shape
 
+SHORT_TABLE = 256
+"""Up to this many rows are not worth a second thread, nor the question how many there may be."""
+
 Scores = NDArray[np.float64]
 
 
@@ -223,7 +226,8 @@ class RGLD(OutlierMixin, BaseEstimator):
         return view_shape(self.n_features_in_, self.feature_fraction, self.min_features, self.projection_dim)
 
     def _rows(self, matrix: NDArray[np.floating], scaling: Scaling, *, keep: bool) -> _kernels.Rows:
-        return _kernels.Rows(matrix, scaling, n_threads(self.n_jobs), keep)
+        threads = n_threads(self.n_jobs) if len(matrix) > SHORT_TABLE else 1
+        return _kernels.Rows(matrix, scaling, threads, keep)
 
     def branch_scores(self, X: ArrayLike) -> BranchScores:
         """Return the two halves of the anomaly score: `global_score` and `local_score`, each a rank in (0, 1).

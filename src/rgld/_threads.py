@@ -1,23 +1,25 @@
 """Threads: how many a call may use.
 
 In: `n_jobs`. Out: a number of threads. None means all cores the process may use, unless someone else has already
-shared them out: inside a worker of joblib or Dask it means one.
+shared them out: inside a worker of joblib, Dask or multiprocessing it means one.
 """
 
+import multiprocessing
 import sys
 import threading
 
-from joblib import effective_n_jobs
+from joblib import cpu_count
+from joblib.parallel import get_active_backend
 
 
 def n_threads(n_jobs: int | None) -> int:
-    """Return the number of threads for `n_jobs`, by joblib's convention for everything but None."""
+    """Return the number of threads for `n_jobs`; negative numbers count back from all cores, as in joblib."""
     if n_jobs is not None:
-        return int(effective_n_jobs(n_jobs))
-    if _in_dask_task():
+        return int(n_jobs) if n_jobs > 0 else max(1, cpu_count() + 1 + int(n_jobs))
+    backend, configured = get_active_backend()
+    if backend.nesting_level or multiprocessing.current_process().daemon or _in_dask_task():
         return 1
-    configured = int(effective_n_jobs(None))  # above 1 inside `joblib.parallel_config(n_jobs=...)`
-    return configured if configured > 1 else int(effective_n_jobs(-1))
+    return n_threads(configured) if configured else int(cpu_count())  # `joblib.parallel_config(n_jobs=...)`
 
 
 def _in_dask_task() -> bool:

@@ -29,8 +29,8 @@ class Sums(NamedTuple):
 
 
 class Distances(NamedTuple):
-    """Of row pairs, per view, shape (T,): the median and, where that is not above `SMALLEST_BANDWIDTH`, the mean of those
-    that are (0 if there is none)."""
+    """Of row pairs, per view, shape (T,): the median and, where that is not above `SMALLEST_BANDWIDTH`, the mean of
+    those that are (0 if there is none)."""
 
     median: NDArray[np.float64]
     mean_positive: NDArray[np.float64]

@@ -167,6 +167,44 @@ def results(
     _make("results", lines, out, "write_page")
 
 
+@app.command()
+def speed(
+    out: Annotated[Path, typer.Option(help="The page to write; plots go into a folder beside it.")] = Path("speed.md"),
+    data: Data = None,
+    lines: Annotated[Path | None, typer.Option(help="Keep what was measured here, as JSON.")] = None,
+    from_lines: Annotated[bool, typer.Option(help="Measure nothing: make the page from --lines.")] = False,
+    quick: Annotated[bool, typer.Option(help="Small sizes and one repeat, in about a minute.")] = False,
+) -> None:
+    """Measure time and memory against other detectors, in one run, and write a page."""
+    import json
+
+    from rgld.bench import datasets as known_data
+    from rgld.bench import speed as measuring
+    from rgld.bench import speedpage
+
+    if from_lines:
+        if lines is None or not lines.exists():
+            raise ParameterError("--from-lines needs --lines FILE with what was measured before.")
+        found = json.loads(lines.read_text())
+    else:
+        folder = known_data.data_folder(data)
+        names = known_data.known_datasets(["all"])
+        missing = set(known_data.missing_datasets(names, folder))
+        if missing:
+            _say(f"missing, skipped: {', '.join(sorted(missing))}")
+        names = [name for name in names if name not in missing]
+        names = names[:2] if quick else names
+        if not names:
+            names = ["mixture(n=10000, d=20)", "mixture(n=1000, d=6)"]
+            _say("no datasets: synthetic mixtures instead (--data DIR or RGLD_DATA)")
+        tables = {name: known_data.load_dataset(name, folder) for name in names}
+        found = measuring.measure(tables, quick=quick, tell=_say)
+        if lines is not None:
+            lines.write_text(json.dumps(found, indent=1) + "\n")
+    speedpage.write_page(found, out)
+    _say(f"written to {out}")
+
+
 def _make(what: str, lines: list[Path], out: Path, function: str) -> None:
     from rgld.bench import pages
     from rgld.bench.lines import read_lines

@@ -1,0 +1,288 @@
+"""Time and memory: RGLD against other detectors, in one run; and a page of what was measured.
+
+In: the folder of the datasets. Out: a `Speed` as JSON, and from it `docs/speed.md` with plots. Detectors take turns, so
+that a slow moment of the machine hits all of them; times are medians of repeats, and the ratios within a run are what
+counts. Every detector has its own defaults: RGLD uses all cores the process may use, most others one.
+"""
+
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .detectors import make_detector, what_to_install
+from .protocol import split
+
+OURS = ("RGLD", "RGLD, one thread", "RGLD-Fast")
+OTHERS = ("HBOS", "PCA", "CBLOF", "LODA", "ECOD", "COPOD", "KNN", "LOF", "IForest", "isotree", "ADERH")
+FOREST = "IForest"
+"""scikit-learn's, 100 trees: what the others are compared with."""
+
+N_COLUMNS = 20
+ROWS = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
+COLUMNS = (3, 10, 30, 100, 300, 1000, 2000)
+ROWS_OF_WIDE_TABLES = 2000
+SECONDS_LIMIT = 60.0
+"""A detector that took longer is not tried on a larger table."""
+COLD_REPEATS = 3
+
+
+class _SklearnForest:
+    """scikit-learn's own, without PyOD around it."""
+
+    def __init__(self, seed: int) -> None:
+        from sklearn.ensemble import IsolationForest
+
+        self._model = IsolationForest(random_state=seed)
+
+    def fit(self, X: Any) -> None:
+        self._model.fit(X)
+
+    def decision_function(self, X: Any) -> Any:
+        return -self._model.score_samples(X)
+
+
+class _IsotreeForest:
+    """isotree with scikit-learn's settings: 100 trees of 256 rows, one column a split."""
+
+    def __init__(self, seed: int) -> None:
+        from isotree import IsolationForest
+
+        self._model = IsolationForest(ntrees=100, sample_size=256, ndim=1, missing_action="fail", random_seed=seed)
+
+    def fit(self, X: Any) -> None:
+        self._model.fit(X)
+
+    def decision_function(self, X: Any) -> Any:
+        return self._model.predict(X)
+
+
+def make(name: str, seed: int = 0) -> Any:
+    """Return a detector with `fit` and `decision_function`."""
+    if name == FOREST:
+        return _SklearnForest(seed)
+    if name == "isotree":
+        return _IsotreeForest(seed)
+    if name == "RGLD, one thread":
+        return make_detector("RGLD(n_jobs=1)", seed)
+    return make_detector(name, seed)
+
+
+def available(names: Iterable[str]) -> list[str]:
+    """Return the detectors whose packages are installed."""
+    own = (FOREST, "isotree", "RGLD, one thread")
+    return [name for name in names if name in own or what_to_install(name) is None]
+
+
+def seconds(name: str, train: NDArray[Any], test: NDArray[Any]) -> float:
+    """Return the time of one fit and one scoring."""
+    detector = make(name)
+    start = time.perf_counter()
+    detector.fit(train)
+    detector.decision_function(test)
+    return time.perf_counter() - start
+
+
+def normal_table(n_rows: int, n_columns: int) -> NDArray[np.float32]:
+    """Return a float32 table of normal numbers, 1 % of its rows shifted."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n_rows, n_columns), dtype=np.float32)
+    X[::100, : max(1, n_columns // 5)] += 4.0
+    return X
+
+
+Tell = Callable[[str], None]
+
+
+def on_splits(tables: dict[str, tuple[NDArray[Any], NDArray[Any]]], repeats: int, tell: Tell) -> dict[str, Any]:
+    """Return the median seconds of every detector on the protocol's split (seed 1) of every table."""
+    names = available((*OURS, *OTHERS))
+    result: dict[str, Any] = {}
+    for table, (X, y) in tables.items():
+        train, test, _ = split(X, y, 1)
+        times: dict[str, list[float]] = {name: [] for name in names}
+        for _ in range(repeats):
+            for name in names:
+                times[name].append(seconds(name, train, test))
+        medians = {name: float(np.median(values)) for name, values in times.items()}
+        result[table] = {"rows": len(train), "columns": train.shape[1], "seconds": medians}
+        tell(f"{table}: RGLD {1000 * medians['RGLD']:.0f} ms, IForest {1000 * medians[FOREST]:.0f} ms")
+    return result
+
+
+def growth(shapes: Iterable[tuple[int, int]], tell: Tell) -> list[dict[str, Any]]:
+    """Fit and score tables of growing size, each detector in a process of its own; one that passes the limit stops."""
+    lines: list[dict[str, Any]] = []
+    names = available(("RGLD", "RGLD-Fast", *OTHERS))
+    for n_rows, n_columns in shapes:
+        for name in list(names):
+            line = _in_process("grow", name, str(n_rows), str(n_columns))
+            lines.append({"detector": name, "rows": n_rows, "columns": n_columns, **line})
+            took = line.get("fit", 0.0) + line.get("score", 0.0)
+            tell(f"{name} on {n_rows} x {n_columns}: {line.get('error') or f'{took:.2f} s'}")
+            if line.get("error") or (took > SECONDS_LIMIT and name not in OURS):
+                names.remove(name)
+    return lines
+
+
+def _in_process(*arguments: str) -> dict[str, Any]:
+    command = [sys.executable, "-W", "ignore", "-m", __name__, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1800)
+    if done.returncode:
+        return {"error": (done.stderr.strip().splitlines() or ["killed"])[-1][:200]}
+    line: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return line
+
+
+def _grow(name: str, n_rows: int, n_columns: int) -> dict[str, float]:
+    """Runs in a process of its own: peaks never shrink."""
+    X = normal_table(n_rows, n_columns)
+    detector = make(name)
+    detector.fit(X[:1000])  # what is imported or compiled at the first call
+    before = _peak_mb()
+    start = time.perf_counter()
+    detector = make(name)
+    detector.fit(X)
+    fitted = time.perf_counter()
+    detector.decision_function(X)
+    scored = time.perf_counter()
+    return {"fit": fitted - start, "score": scored - fitted, "added_mb": _peak_mb() - before}
+
+
+def _peak_mb() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def _cold(name: str) -> dict[str, float]:
+    """Runs in a process of its own: the first call, and the imports it brings."""
+    X = normal_table(5000, N_COLUMNS).astype(np.float64)
+    start = time.perf_counter()
+    detector = make(name)
+    made = time.perf_counter()
+    detector.fit(X[:3500])
+    detector.decision_function(X[3500:])
+    return {"imports": made - start, "first": time.perf_counter() - made}
+
+
+def cold(tell: Tell) -> dict[str, Any]:
+    """Return the time of the imports and of the first fit and scoring in a new process."""
+    result = {}
+    for name in available(("RGLD", "RGLD-Fast", *OTHERS)):
+        runs = [_in_process("cold", name) for _ in range(COLD_REPEATS)]
+        result[name] = {key: float(np.median([run[key] for run in runs])) for key in ("imports", "first")}
+        tell(f"cold {name}: {result[name]['imports']:.2f} s of imports, {1000 * result[name]['first']:.0f} ms")
+    return result
+
+
+def small_costs(tell: Tell) -> dict[str, float]:
+    """Return the time of one row scored by a loaded model, and of `import rgld`."""
+    import tempfile
+
+    from rgld import RGLD, load
+
+    X = normal_table(10_000, N_COLUMNS)
+    with tempfile.TemporaryDirectory() as folder:
+        RGLD(random_state=0).fit(X).save(Path(folder) / "model.rgld")
+        detector = load(Path(folder) / "model.rgld")
+    rows = [X[i : i + 1] for i in range(1000)]
+    detector.anomaly_score(rows[0])
+    times = []
+    for row in rows:
+        start = time.perf_counter()
+        detector.anomaly_score(row)
+        times.append(time.perf_counter() - start)
+    program = "import time; s = time.perf_counter(); import rgld; print(time.perf_counter() - s)"
+    imports = [float(subprocess.check_output([sys.executable, "-c", program])) for _ in range(5)]
+    result = {"one_row": float(np.median(times)), "one_row_99": float(np.quantile(times, 0.99))}
+    result["import"] = float(np.median(imports))
+    tell(f"one row {1e6 * result['one_row']:.0f} us, import {1000 * result['import']:.0f} ms")
+    return result
+
+
+def roofline(tell: Tell) -> dict[str, Any]:
+    """Return counted operations and bytes per row of the two branches, their measured rate on one thread, and what the
+    machine can do."""
+    from rgld import RGLD, _kernels
+
+    if _kernels.name != "native":
+        return {}
+    from rgld._kernels import _core
+
+    n_rows = 16_384
+    X = normal_table(n_rows, N_COLUMNS)
+    model = RGLD(random_state=0).fit(X).model_
+    rows = _kernels.Rows(X, model.scaling, 1, True)
+    limit = max(_core.fused_rate(20_000_000) for _ in range(5))
+    target = np.empty_like(big := normal_table(2_000_000, N_COLUMNS))
+    copies = []
+    for _ in range(5):
+        start = time.perf_counter()
+        np.copyto(target, big)
+        copies.append(time.perf_counter() - start)
+    stages = {}
+    for name, branch in (("global", model.global_branch), ("local", model.local_branch)):
+        assert branch is not None, "the paper's settings have both"
+        times = []
+        for _ in range(9):
+            start = time.perf_counter()
+            _kernels.view_scores(rows, branch)
+            times.append(time.perf_counter() - start)
+        stages[name] = {"operations": _operations(branch), "seconds_per_row": min(times) / n_rows}
+        tell(f"{name}: {stages[name]['operations'] / stages[name]['seconds_per_row'] / limit:.0%} of the limit")
+    memory = 2 * big.nbytes / min(copies)
+    return {"fused_per_second": limit, "bytes_per_second": memory, "bytes_per_row": 4 * N_COLUMNS, "stages": stages}
+
+
+def _operations(branch: Any) -> int:
+    """Count a row's arithmetic operations (a fused multiply-add is one), as written in core/kernels.cpp."""
+    n_views, m, r = branch.views.projection.shape
+    if hasattr(branch, "references"):
+        n_references = branch.references.shape[2]
+        distance = 2 * r  # a difference and a fused square
+        selection = (19 * 2 + 8 + 17 * 2) / 8  # sorting a batch of 8, merging it into the 11 nearest
+        return int(n_views * (2 * m * r + n_references * (distance + selection)))
+    n_random_features, n_bandwidths = branch.phases.shape[1], len(branch.multipliers)
+    wave = 8 + 11 + 12  # reduction, polynomials, quadrant
+    return int(n_views * n_random_features * (2 * m + wave + 3 * (n_bandwidths - 1) + 2 * n_bandwidths))
+
+
+def measure(tables: dict[str, tuple[NDArray[Any], NDArray[Any]]], *, quick: bool, tell: Tell) -> dict[str, Any]:
+    """Measure everything. `quick` leaves out what takes minutes."""
+    from rgld import __version__, _kernels
+
+    n_rows = ROWS[:2] if quick else ROWS
+    n_columns = COLUMNS[:2] if quick else COLUMNS
+    instruction_set = ""
+    if _kernels.name == "native":
+        from rgld._kernels import _core
+
+        instruction_set = _core.instruction_set()
+    return {
+        "machine": {
+            "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+            "processor": platform.machine(),
+            "kernels": _kernels.name,
+            "instruction_set": instruction_set,
+            "rgld": __version__,
+        },
+        "small": small_costs(tell),
+        "roofline": roofline(tell),
+        "splits": on_splits(tables, 1 if quick else 3, tell),
+        "cold": cold(tell),
+        "columns": growth([(ROWS_OF_WIDE_TABLES, d) for d in n_columns], tell),
+        "rows": growth([(n, N_COLUMNS) for n in n_rows], tell),
+    }
+
+
+if __name__ == "__main__":
+    _what, _name, *_shape = sys.argv[1:]
+    print(json.dumps(_cold(_name) if _what == "cold" else _grow(_name, *map(int, _shape))))
