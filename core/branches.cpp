@@ -64,7 +64,7 @@ void GlobalBranch::view_scores(size_t t, const float* columns, size_t stride, si
     const size_t chunk = directions_.chunk();
     for (size_t start = 0; start < n_rows; start += chunk) {
         const size_t count = std::min(chunk, n_rows - start);
-        directions_.project(t, columns + start, stride, count, scratch, chunk);
+        directions_.project_fused(t, columns + start, stride, count, scratch, chunk);
         kernels().global_scores(view(t), scratch, chunk, count, scores + start);
     }
 }
@@ -90,7 +90,7 @@ void GlobalBranch::embedding_sums(const Rows& rows, const Run& run, double* phi,
             for (size_t t = 0; t < T; ++t) {
                 for (size_t start = 0; start < rows.n_rows(block); start += kSumRows) {
                     const size_t count = std::min(kSumRows, rows.n_rows(block) - start);
-                    directions_.project(t, columns + start, stride, count, angles, kSumRows);
+                    directions_.project_fused(t, columns + start, stride, count, angles, kSumRows);
                     kernels().embedding_sums(view(t), angles, count, angles + angles_size, phi_sum + t * M * D,
                                              phi_phi_sum + t * M * D * D);
                 }
@@ -173,7 +173,7 @@ void pair_distances(const Rows& rows, const Views& views, const Pairs& pairs, do
         float* z = columns + d * stride;
         rows.take(pairs.numbers + start, count, all.data(), d, columns, stride);
         for (size_t t = 0; t < T; ++t) {
-            views.project(t, columns, stride, count, z, stride);
+            views.project_fused(t, columns, stride, count, z, stride);
             float* to = points.data() + (t * n + start) * r;
             for (size_t i = 0; i < count; ++i)
                 for (size_t c = 0; c < r; ++c) to[i * r + c] = z[c * stride + i];

@@ -24,6 +24,11 @@ struct Views {
     void project(size_t t, const float* columns, size_t stride, size_t n_rows, float* out, size_t out_stride) const {
         kernels().project(columns, stride, n_rows, features_of(t), n_features, projection_of(t), n_out, out, out_stride);
     }
+    void project_fused(size_t t, const float* columns, size_t stride, size_t n_rows, float* out,
+                       size_t out_stride) const {
+        kernels().project_fused(columns, stride, n_rows, features_of(t), n_features, projection_of(t), n_out, out,
+                                out_stride);
+    }
     // Projected rows are held for so many rows at a time: a share of the cache, whatever n_out is.
     size_t chunk() const { return std::min<size_t>(512, std::max(kPack, 8192 / n_out / kPack * kPack)); }
 };

@@ -16,7 +16,7 @@ using rgld::kSumRows;
 // ---- projection
 
 // Tile outputs at a time stay in registers while the features are walked once.
-template <int Tile>
+template <bool Fused, int Tile>
 void project_tile(const float* columns, size_t stride, size_t n_rows, const int32_t* features, size_t n_features,
                   const float* projection, size_t n_out, float* out, size_t out_stride) {
     for (size_t i = 0; i < n_rows; i += kLanes) {
@@ -24,28 +24,29 @@ void project_tile(const float* columns, size_t stride, size_t n_rows, const int3
         for (size_t j = 0; j < n_features; ++j) {
             const Floats x = load<Floats>(columns + size_t(features[j]) * stride + i);
             const float* row = projection + j * n_out;
-            for (int c = 0; c < Tile; ++c) sum[c] += x * row[c];
+            for (int c = 0; c < Tile; ++c) sum[c] = Fused ? fused(x, splat(row[c]), sum[c]) : sum[c] + x * row[c];
         }
         for (int c = 0; c < Tile; ++c) store(out + size_t(c) * out_stride + i, sum[c]);
     }
 }
 
+template <bool Fused>
 void project(const float* columns, size_t stride, size_t n_rows, const int32_t* features, size_t n_features,
              const float* projection, size_t n_out, float* out, size_t out_stride) {
     for (size_t c = 0, left = n_out; left > 0; left = n_out - c) {
         const float* from = projection + c;
         float* to = out + c * out_stride;
         if (left >= 8 && left != 10) {
-            project_tile<8>(columns, stride, n_rows, features, n_features, from, n_out, to, out_stride);
+            project_tile<Fused, 8>(columns, stride, n_rows, features, n_features, from, n_out, to, out_stride);
             c += 8;
         } else if (left >= 5) {
-            project_tile<5>(columns, stride, n_rows, features, n_features, from, n_out, to, out_stride);
+            project_tile<Fused, 5>(columns, stride, n_rows, features, n_features, from, n_out, to, out_stride);
             c += 5;
         } else if (left >= 2) {
-            project_tile<2>(columns, stride, n_rows, features, n_features, from, n_out, to, out_stride);
+            project_tile<Fused, 2>(columns, stride, n_rows, features, n_features, from, n_out, to, out_stride);
             c += 2;
         } else {
-            project_tile<1>(columns, stride, n_rows, features, n_features, from, n_out, to, out_stride);
+            project_tile<Fused, 1>(columns, stride, n_rows, features, n_features, from, n_out, to, out_stride);
             c += 1;
         }
     }
@@ -354,6 +355,6 @@ float busy(size_t n_rounds) {
 }  // namespace
 
 extern const rgld::Kernels kKernels;
-const rgld::Kernels kKernels = {RGLD_NAME, project, global_scores, embedding_sums, local_scores, busy};
+const rgld::Kernels kKernels = {RGLD_NAME, project<false>, project<true>, global_scores, embedding_sums, local_scores, busy};
 
 }  // namespace RGLD_NAMESPACE

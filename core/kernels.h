@@ -31,8 +31,11 @@ struct GlobalView {
 struct Kernels {
     const char* name;
 
-    // out(c, i) = sum over j of columns(features[j], i) * projection[j, c]
+    // out(c, i) = sum over j of columns(features[j], i) * projection[j, c]; rounded after every product and sum, to equal
+    // the NumPy twin's to the bit, or fused.
     void (*project)(const float* columns, size_t stride, size_t n_rows, const int32_t* features, size_t n_features,
+                    const float* projection, size_t n_out, float* out, size_t out_stride);
+    void (*project_fused)(const float* columns, size_t stride, size_t n_rows, const int32_t* features, size_t n_features,
                     const float* projection, size_t n_out, float* out, size_t out_stride);
 
     // scores[i] = constant - sum over m, j of cos_weight[m, j] cos(angles(j, i) factor[m]) + sin_weight[m, j] sin(...)

@@ -60,29 +60,28 @@ uint32_t gap_key(double gap) {
 
 }  // namespace
 
+namespace {
+
+// Sorts by the digits from `first_pass` upward, keeping the order of what they do not tell apart.
 template <class T>
-void radix_sort(std::vector<T>& values, std::vector<T>& buffer) {
-    const size_t n = values.size();
-    if (n < kShortSort) {
-        std::sort(values.begin(), values.end());
-        return;
-    }
+void sort_by_digits(std::vector<T>& values, std::vector<T>& buffer, int first_pass) {
     using Key = typename Bits<T>::Key;
     constexpr int n_passes = (8 * int(sizeof(Key)) + kDigitBits - 1) / kDigitBits;
-    std::vector<size_t> counts(size_t(n_passes) * kDigits);
+    const size_t n = values.size();
+    std::vector<uint32_t> counts(size_t(n_passes) * kDigits);
     for (const T value : values) {
         const Key key = ordered_key(value);
-        for (int pass = 0; pass < n_passes; ++pass)
+        for (int pass = first_pass; pass < n_passes; ++pass)
             ++counts[size_t(pass) * kDigits + ((key >> (pass * kDigitBits)) & (kDigits - 1))];
     }
     buffer.resize(n);
-    for (int pass = 0; pass < n_passes; ++pass) {
-        size_t* count = counts.data() + size_t(pass) * kDigits;
-        size_t place = 0;
+    for (int pass = first_pass; pass < n_passes; ++pass) {
+        uint32_t* count = counts.data() + size_t(pass) * kDigits;
+        uint32_t place = 0;
         bool one_digit = false;
         for (size_t digit = 0; digit < kDigits; ++digit) {
             one_digit |= count[digit] == n;
-            const size_t here = count[digit];
+            const uint32_t here = count[digit];
             count[digit] = place;
             place += here;
         }
@@ -91,6 +90,41 @@ void radix_sort(std::vector<T>& values, std::vector<T>& buffer) {
             buffer[count[(ordered_key(value) >> (pass * kDigitBits)) & (kDigits - 1)]++] = value;
         values.swap(buffer);
     }
+}
+
+// Finishes a nearly sorted list; false if it takes more than a few moves a value.
+template <class T>
+bool finish_by_insertion(std::vector<T>& values) {
+    size_t moves = 4 * values.size();
+    for (size_t i = 1; i < values.size(); ++i) {
+        const T value = values[i];
+        size_t place = i;
+        for (; place > 0 && values[place - 1] > value; --place) {
+            if (moves-- == 0) {
+                values[place] = value;
+                return false;
+            }
+            values[place] = values[place - 1];
+        }
+        values[place] = value;
+    }
+    return true;
+}
+
+}  // namespace
+
+template <class T>
+void radix_sort(std::vector<T>& values, std::vector<T>& buffer) {
+    if (values.size() < kShortSort || values.size() > std::numeric_limits<uint32_t>::max()) {
+        std::sort(values.begin(), values.end());
+        return;
+    }
+    // The upper half of a float64's bits tells nearly all values apart.
+    if (sizeof(T) == 8) {
+        sort_by_digits(values, buffer, 3);
+        if (finish_by_insertion(values)) return;
+    }
+    sort_by_digits(values, buffer, 0);
 }
 
 template void radix_sort<float>(std::vector<float>&, std::vector<float>&);

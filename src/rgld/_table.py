@@ -28,6 +28,9 @@ def read_matrix(estimator: BaseEstimator, X: Any, *, fitting: bool) -> NDArray[n
     When fitting, column names and count are set on the estimator; otherwise the table must have the same names in the
     same order.
     """
+    if not fitting and _is_plain(estimator, X):
+        _check_finite(X, None)
+        return X  # type: ignore[no-any-return]
     frame = _as_frame(X)
     if frame is None:
         _check_array(X)
@@ -45,8 +48,22 @@ def read_matrix(estimator: BaseEstimator, X: Any, *, fitting: bool) -> NDArray[n
     return matrix
 
 
+def _is_plain(estimator: BaseEstimator, X: Any) -> bool:
+    """Tell whether X is a matrix that no check but for finite values could refuse: one row must not wait for the rest."""
+    return (
+        type(X) is np.ndarray
+        and X.dtype in (np.float64, np.float32)
+        and X.ndim == 2
+        and len(X) > 0
+        and X.shape[1] == estimator.n_features_in_
+        and not hasattr(estimator, "feature_names_in_")
+    )
+
+
 def _as_frame(X: Any) -> Any:
     """Return the table as a narwhals frame, or None if it is not a frame."""
+    if type(X) is np.ndarray:
+        return None
     try:
         frame = nw.from_native(X, pass_through=True)
     except nw.exceptions.DuplicateError as error:
