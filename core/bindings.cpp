@@ -51,6 +51,7 @@ Out<T> array_of(std::vector<T>&& values) {
 Matrix matrix_of(const AnyMatrix& X) {
     const bool is_double = X.dtype() == nb::dtype<double>();
     require(is_double || X.dtype() == nb::dtype<float>(), "expected a float32 or float64 matrix");
+    require(X.shape(0) > 0, "the matrix has no rows");
     return {X.data(), is_double, X.shape(0), X.shape(1), ptrdiff_t(X.stride(0)), ptrdiff_t(X.stride(1))};
 }
 

@@ -6,6 +6,10 @@
 
 #include "kernels.h"
 
+#if defined(RGLD_X86) && defined(_MSC_VER)
+#pragma comment(lib, "clang_rt.builtins-x86_64.lib")  // has __builtin_cpu_supports; Clang does not link it by itself
+#endif
+
 namespace rgld_baseline {
 extern const rgld::Kernels kKernels;
 }

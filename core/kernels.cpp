@@ -88,10 +88,8 @@ RGLD_INLINE void reduce(Floats angle, Floats& rest, Ints& quarters) {
     }
 }
 
-RGLD_INLINE CosSin cos_sin(Floats angle) {
-    Floats x;
-    Ints quarters;
-    reduce(angle, x, quarters);
+// For angles in [-pi/4, pi/4].
+RGLD_INLINE CosSin small_cos_sin(Floats x) {
     const Floats x2 = x * x;
     Floats s = fused(x2, splat(-1.9515295891e-4f), splat(8.3321608736e-3f));
     s = fused(s, x2, splat(-1.6666654611e-1f));
@@ -99,16 +97,35 @@ RGLD_INLINE CosSin cos_sin(Floats angle) {
     Floats c = fused(x2, splat(2.443315711809948e-5f), splat(-1.388731625493765e-3f));
     c = fused(c, x2, splat(4.166664568298827e-2f));
     c = fused(c * x2, x2, fused(x2, splat(-0.5f), splat(1.0f)));
-    const Ints odd = (quarters << 31) >> 31;
-    const Ints sign = splat(INT32_MIN);
-    const Ints cos_bits = ((odd & (Ints)s) | (~odd & (Ints)c)) ^ (((quarters + 1) << 30) & sign);
-    const Ints sin_bits = ((odd & (Ints)c) | (~odd & (Ints)s)) ^ ((quarters << 30) & sign);
-    return {(Floats)cos_bits, (Floats)sin_bits};
+    return {c, s};
 }
 
 RGLD_INLINE CosSin twice(CosSin a) {
     const Floats s2 = a.sin + a.sin;
     return {fused(-s2, a.sin, splat(1.0f)), s2 * a.cos};
+}
+
+// Gives the far lanes of a vector what a reduced angle has; the others stay as they are.
+__attribute__((noinline)) void replace_far(const Floats* angle, const Ints* far, CosSin* wave) {
+    Floats x;
+    Ints quarters;
+    reduce(*angle, x, quarters);
+    const CosSin near = small_cos_sin(x);
+    const Ints odd = (quarters << 31) >> 31;
+    const Ints sign = splat(INT32_MIN);
+    const Ints cos_bits = ((odd & (Ints)near.sin) | (~odd & (Ints)near.cos)) ^ (((quarters + 1) << 30) & sign);
+    const Ints sin_bits = ((odd & (Ints)near.cos) | (~odd & (Ints)near.sin)) ^ ((quarters << 30) & sign);
+    wave->cos = (Floats)((*far & cos_bits) | (~*far & (Ints)wave->cos));
+    wave->sin = (Floats)((*far & sin_bits) | (~*far & (Ints)wave->sin));
+}
+
+// Angles up to pi, nearly all at the widest bandwidth, are quartered and doubled twice: cheaper than reducing them.
+RGLD_INLINE CosSin cos_sin(Floats angle) {
+    const Floats quarter = angle * 0.25f;
+    CosSin wave = twice(twice(small_cos_sin(quarter)));
+    const Ints far = ((Ints)quarter & INT32_MAX) > 0x3f490fdb;  // the bits of pi/4
+    if (__builtin_expect(any(far), 0)) replace_far(&angle, &far, &wave);
+    return wave;
 }
 
 // ---- global branch

@@ -52,7 +52,7 @@ constexpr size_t kLookups = 64;  // scores looked up side by side
 constexpr size_t kLowShare = 256;  // the lowest 1 / 256 of the knots may share a bucket
 
 uint32_t gap_key(double gap) {
-    const float narrow = float(gap);
+    const float narrow = float(gap) + 0.0f;  // -0 and 0 are one value
     uint32_t key;
     std::memcpy(&key, &narrow, sizeof key);
     return key;

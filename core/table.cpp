@@ -87,7 +87,8 @@ size_t rows_per_block(size_t n_rows, size_t n_columns) {
     const size_t most = kBlockFloats / std::max<size_t>(n_columns, 1) / kPack * kPack;
     const size_t limit = std::min(std::max(most, kSmallestBlock), kLargestBlock);
     // Blocks of one size, in numbers that a few threads can share evenly.
-    const size_t n_blocks = padded((n_rows + limit - 1) / limit, n_rows > kShareableRows ? kEvenShares : 1);
+    const size_t n_limits = std::max<size_t>((n_rows + limit - 1) / limit, 1);
+    const size_t n_blocks = padded(n_limits, n_rows > kShareableRows ? kEvenShares : 1);
     return padded((n_rows + n_blocks - 1) / n_blocks, kPack);
 }
 

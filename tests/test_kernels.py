@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import functools
 import os
 import pickle
 import re
@@ -29,21 +30,17 @@ native_kernels = pytest.importorskip("rgld._kernels.native_kernels")
 
 STATISTICS_TOLERANCE = 1e-11  # of the largest value: float64 sums of a few thousand values, in another order
 SCALED_TOLERANCE = 2.0**-23  # one unit of a float32: the normal quantile is computed by another formula
-ANGLE_TOLERANCE = 2.0**-20  # of a cosine, times 1 + |angle|: a float32 angle is known to 2^-24 of itself, far rows' worse
+ANGLE_TOLERANCE = 2.0**-19  # of a cosine, times 1 + |angle|: a float32 angle is known to 2^-24, doubled thrice
 LOCAL_TOLERANCE = 2.0**-20  # of a distance: float32 squares, summed with and without fused multiply-add
 PAIR_TOLERANCE = 2.0**-19  # of the largest projection: the core subtracts float32 numbers, the twin float64
 RANK_TOLERANCE = 2e-12  # ranks of equal scores: means are rounded to 12 decimals
 CLOSE_RANKS = 0.99999  # Spearman's correlation of final scores: only near ties may change places
-SCORE_TOLERANCE = 1e-3  # of a final score beside a knot or two: what rounding does to a rank among a few hundred rows
+SCORE_TOLERANCE = 1.0  # of a final score, in training rows: rounding moves a row past a near tie or two
 
 SIZES = (1, 2, 3, 15, 16, 17, 63, 65, 511, 513, 2049)
 WIDTHS = (1, 2, 3, 7, 20, 21, 41, 130)
 SCALINGS = ("standard", "robust", "quantile")
 SMALL = {"n_global_views": 3, "n_local_views": 2, "n_bandwidth_pairs": 300, "n_references": 60, "random_state": 0}
-
-own_process = pytest.mark.skipif(
-    "RGLD_IN_PROCESS" in os.environ, reason="this core runs in this process only (RGLD_IN_PROCESS)"
-)
 
 
 def table(kind, n, d, seed=0):
@@ -113,8 +110,9 @@ def view_score_errors(branch, X, scaling, expected):
 
 
 def assert_within(actual, expected, errors):
-    excess = np.abs(actual.astype(np.float64) - expected) / errors
-    assert np.all(excess <= 1.0), f"{np.count_nonzero(~(excess <= 1.0))} beyond, the worst {np.nanmax(excess):.3g} times"
+    difference = np.abs(actual.astype(np.float64) - expected)
+    beyond = ~(difference <= errors)
+    assert not beyond.any(), f"{np.count_nonzero(beyond)} beyond, by {(difference - errors).max():.3g}"
 
 
 def assert_same_bits(actual, expected):
@@ -140,6 +138,12 @@ def assert_same_statistics(X, n_quantiles):
     assert np.all(np.abs(actual.tail_weight - expected.tail_weight) <= 10 * apart * expected.tail_weight)
 
 
+def assert_same_scores(actual, expected, ranks):
+    """Of the same view scores: means may fall to either side of their last decimal, where the CDF may be steep."""
+    steepest = np.max(np.diff(ranks.branch.ranks) / np.diff(ranks.branch.values), initial=1.0)
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=RANK_TOLERANCE * steepest)
+
+
 def assert_kernels_agree(train, new, **parameters):
     """Every kernel on rows of a table, with a model that the twin fitted to another."""
     detector = fitted(numpy_kernels, train, **parameters)
@@ -150,32 +154,31 @@ def assert_kernels_agree(train, new, **parameters):
         assert taken.dtype == np.float32 and taken.flags.c_contiguous
         exact = scaling.kind != "quantile"
         np.testing.assert_allclose(taken, expected, rtol=0 if exact else SCALED_TOLERANCE, atol=0)
-        for branch, ranks in (
-            (model.global_branch, model.global_ranks),
-            (model.local_branch, model.local_ranks),
-        ):
+        for branch, ranks in ((model.global_branch, model.global_ranks), (model.local_branch, model.local_ranks)):
             numbers = all_rows(X, len(branch.views.features))
             z = numpy_kernels.project_rows(twin, branch.views, numbers)
-            if exact or np.array_equal(taken, expected):
+            if exact or np.array_equal(taken, expected):  # the projection itself rounds in the same way
                 np.testing.assert_array_equal(native_kernels.project_rows(native, branch.views, numbers), z)
 
-            actual, expected_scores = (native_kernels.view_scores(native, branch), numpy_kernels.view_scores(twin, branch))
+            actual = native_kernels.view_scores(native, branch)
+            expected_scores = numpy_kernels.view_scores(twin, branch)
             assert actual.dtype == np.float32
             assert_within(actual, expected_scores, view_score_errors(branch, X, scaling, expected_scores))
 
             # Ranking adds no rounding of its own: the core's view scores get the twin's ranks.
             score = native_kernels.branch_scores(native, model)[branch is model.local_branch]
-            np.testing.assert_allclose(score, branch_score(ranks, actual), rtol=0, atol=RANK_TOLERANCE)
+            assert_same_scores(score, branch_score(ranks, actual), ranks)
             fit, fit_scores = native_kernels.fit_ranks(native, branch)
             twin_fit, twin_scores = fit_branch_ranks(actual)
-            np.testing.assert_allclose(fit_scores, twin_scores, rtol=0, atol=RANK_TOLERANCE)
+            assert_same_scores(fit_scores, twin_scores, twin_fit)
             for cdf, twin_cdf in zip(fit.views, twin_fit.views, strict=True):
                 np.testing.assert_array_equal(cdf.values, twin_cdf.values)
                 np.testing.assert_array_equal(cdf.ranks, twin_cdf.ranks)
                 assert cdf.n_rows == len(X)
 
         branch = model.global_branch
-        sums, expected_sums = (k.embedding_sums(r, branch) for k, r in ((native_kernels, native), (numpy_kernels, twin)))
+        sums = native_kernels.embedding_sums(native, branch)
+        expected_sums = numpy_kernels.embedding_sums(twin, branch)
         errors = feature_errors(branch, X, scaling).sum(axis=3)
         assert_within(sums.phi, expected_sums.phi, errors)
         amplitude = np.sqrt(2.0 / branch.phases.shape[1])
@@ -186,13 +189,10 @@ def assert_kernels_agree(train, new, **parameters):
             pairs = draw_pairs(1, len(X), 301)
             distances = native_kernels.pair_distances(native, branch.views, *pairs)
             expected_distances = numpy_kernels.pair_distances(twin, branch.views, *pairs)
-            largest = np.abs(z).max(axis=(1, 2)).max() + np.abs(
-                numpy_kernels.project_rows(twin, branch.views, all_rows(X, len(branch.views.features)))
-            ).max(axis=(1, 2))
-            assert_within(distances.median, expected_distances.median, PAIR_TOLERANCE * largest + 1e-20)
-            if np.all((distances.median > 0) == (expected_distances.median > 0)):
-                expected_mean = expected_distances.mean_positive
-                assert_within(distances.mean_positive, expected_mean, PAIR_TOLERANCE * largest + 1e-20)
+            z = numpy_kernels.project_rows(twin, branch.views, all_rows(X, len(branch.views.features)))
+            errors = PAIR_TOLERANCE * np.abs(z).max(axis=(1, 2))
+            assert_within(distances.median, expected_distances.median, errors)
+            assert_within(distances.mean_positive, expected_distances.mean_positive, errors)
     return detector
 
 
@@ -201,9 +201,8 @@ def assert_kernels_agree(train, new, **parameters):
 def test_any_size(n, d):
     train, new = table("normal", max(n, 2), d), table("normal", n, d, seed=1)
     assert_kernels_agree(train, new, preprocessing=SCALINGS[(n + d) % 3])
-    for n_quantiles in (0, 1, 2, min(n, 1000)):
-        if n_quantiles != 1:  # quantiles of a single step are not asked for: a table has two rows
-            assert_same_statistics(new, n_quantiles)
+    for n_quantiles in {0, 2, max(2, min(n, 1000))}:
+        assert_same_statistics(new, n_quantiles)
 
 
 @pytest.mark.parametrize("preprocessing", SCALINGS)
@@ -277,9 +276,7 @@ def test_any_layout(layout, dtype):
     for preprocessing in SCALINGS:
         n_quantiles = quantiles_for(preprocessing, len(X))
         statistics = native_kernels.column_statistics(other, 2, n_quantiles)
-        assert_same_bits(
-            vars(statistics).values(), vars(native_kernels.column_statistics(X, 2, n_quantiles)).values()
-        )
+        assert_same_bits(vars(statistics).values(), vars(native_kernels.column_statistics(X, 2, n_quantiles)).values())
         assert_same_statistics(other, n_quantiles)
         scaling = fit_scaling(preprocessing, statistics)
         numbers = np.array([3, 0, 776, 3])
@@ -320,8 +317,8 @@ def test_final_rankings_agree(n, d, preprocessing):
         scores = [scored(k, detector, X) for k in (native_kernels, numpy_kernels) for detector in detectors]
         for other in scores[1:]:
             assert spearmanr(scores[0], other).statistic > CLOSE_RANKS
-            np.testing.assert_allclose(scores[0], other, rtol=0, atol=SCORE_TOLERANCE)
-            apart = np.abs(other[:, None] - other) > 2 * SCORE_TOLERANCE
+            np.testing.assert_allclose(scores[0], other, rtol=0, atol=SCORE_TOLERANCE / n)
+            apart = np.abs(other[:, None] - other) > 2 * SCORE_TOLERANCE / n
             assert np.all(((scores[0][:, None] > scores[0]) == (other[:, None] > other))[apart])
 
 
@@ -462,7 +459,8 @@ from rgld import RGLD
 from rgld._kernels import _core, native_kernels
 from tests.test_kernels import SMALL, everything, table
 
-results = []
+X = table("normal", 1025, 7)
+results = [RGLD(**SMALL).fit(X).anomaly_score(X)]
 for kind, d in (("normal", 7), ("huge", 3), ("discrete", 20)):
     X = table(kind, 1025, d)
     for more in ({}, {"bandwidth_multipliers": (1.0, 3.0, 0.3, 0.6), "n_neighbors": 17, "preprocessing": "standard"}):
@@ -482,14 +480,16 @@ def run(code, *arguments, **environment):
     )
 
 
+@functools.cache
 def instruction_sets():
     result = run("from rgld._kernels import _core; _core.instruction_set()", RGLD_CPU="abacus")
-    found = re.search(r"ValueError: RGLD_CPU must be one of (.+) on this processor, got 'abacus' instead", result.stderr)
+    said = r"ValueError: RGLD_CPU must be one of (.+) on this processor, got 'abacus' instead"
+    found = re.search(said, result.stderr)
     assert found, result.stderr
     return found[1].split(", ")
 
 
-@own_process
+@pytest.mark.own_process
 def test_an_unavailable_instruction_set_is_refused():
     available = instruction_sets()
     assert available[0] == "baseline" and set(available) <= {"baseline", "avx2", "avx512"}
@@ -498,7 +498,7 @@ def test_an_unavailable_instruction_set_is_refused():
         assert f"must be one of {', '.join(available)} on this processor, got '{name}'" in result.stderr
 
 
-@own_process
+@pytest.mark.own_process
 def test_instruction_sets_give_the_same_bits(tmp_path):
     """With fused multiply-add; the baseline, without, is off by its rounding."""
     results = {}
@@ -513,24 +513,11 @@ def test_instruction_sets_give_the_same_bits(tmp_path):
     for other in fused[1:]:
         assert_same_bits(other, fused[0])
     X = table("normal", 1025, 7)
-    twin = fitted(numpy_kernels, X)
-    for name in results:
-        done = run(SCORES, tmp_path / "scores.npy", RGLD_CPU=name)
-        assert done.returncode == 0, done.stderr
-        np.testing.assert_allclose(
-            np.load(tmp_path / "scores.npy"), scored(numpy_kernels, twin, X), rtol=0, atol=SCORE_TOLERANCE
-        )
+    expected = scored(numpy_kernels, fitted(numpy_kernels, X), X)
+    for scores, *_ in results.values():
+        np.testing.assert_allclose(scores, expected, rtol=0, atol=SCORE_TOLERANCE / len(X))
+        assert spearmanr(scores, expected).statistic > CLOSE_RANKS
 
-
-SCORES = """
-import sys
-import numpy as np
-from rgld import RGLD
-from tests.test_kernels import SMALL, table
-
-X = table("normal", 1025, 7)
-np.save(sys.argv[1], RGLD(**SMALL).fit(X).anomaly_score(X))
-"""
 
 LONG = """
 import signal
@@ -547,7 +534,7 @@ print("finished", flush=True)
 """
 
 
-@own_process
+@pytest.mark.own_process
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for another process")
 def test_an_interrupt_ends_a_long_call():
     with subprocess.Popen(
@@ -585,7 +572,7 @@ print(_kernels.name, *(f"{w.category.__name__}: {w.message}" for w in said if "r
 """
 
 
-@own_process
+@pytest.mark.own_process
 def test_without_the_core_numpy_is_used_and_said_once():
     lines = run(WITHOUT_CORE).stdout.splitlines()
     assert lines[0] == "numpy" and len(lines) == 2
