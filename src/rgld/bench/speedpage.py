@@ -128,7 +128,7 @@ def _rows(speed: dict[str, Any]) -> str:
     ]
     return (
         "## Growth with the rows\n\nSeconds to fit and score the same float32 table of 20 columns, each in a process of its own; a "
-        "detector that took more than a minute was not tried on a larger one.\n\n"
+        "detector that took more than half a minute was not tried on a larger one.\n\n"
         f"{_growth_table(speed['rows'], 'rows')}\n\nPeak memory above the table, at the largest size each reached:\n\n"
         f"{_table(['detector', 'rows', 'MB'], memory)}\n\n![Growth](speed/growth.png)"
     )
