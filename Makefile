@@ -28,7 +28,7 @@ check-native: .venv/.installed-dev
 		--config-settings cmake.define.RGLD_SANITIZE=ON .
 	$(SANITIZED) -c 'from rgld._kernels import _core; print(_core.__file__)' | tee build/sanitized/tested
 	grep --quiet '^$(CURDIR)/build/sanitized/' build/sanitized/tested
-	$(SANITIZED) -m pytest --quiet -m "not own_process" tests/test_kernels.py
+	$(SANITIZED) -m pytest --quiet --capture=no -m "not own_process" tests/test_kernels.py
 
 format: .venv/.installed-dev
 	$(BIN)/ruff check --fix .

@@ -49,7 +49,7 @@ def read_matrix(estimator: BaseEstimator, X: Any, *, fitting: bool) -> NDArray[n
 
 
 def _is_plain(estimator: BaseEstimator, X: Any) -> bool:
-    """Tell whether X is a matrix that no check but for finite values could refuse: one row must not wait for the rest."""
+    """Tell whether X is a matrix that only a check for finite values could refuse: a row must not wait for the rest."""
     return (
         type(X) is np.ndarray
         and X.dtype in (np.float64, np.float32)

@@ -17,7 +17,7 @@ def n_threads(n_jobs: int | None) -> int:
     if n_jobs is not None:
         return int(n_jobs) if n_jobs > 0 else max(1, cpu_count() + 1 + int(n_jobs))
     backend, configured = get_active_backend()
-    if backend.nesting_level or multiprocessing.current_process().daemon or _in_dask_task():
+    if backend.nesting_level or multiprocessing.parent_process() is not None or _in_dask_task():
         return 1
     return n_threads(configured) if configured else int(cpu_count())  # `joblib.parallel_config(n_jobs=...)`
 
@@ -30,4 +30,5 @@ def _in_dask_task() -> bool:
     if threaded is None:
         return False
     pools = [threaded.default_pool, *(pool for pools in threaded.pools.values() for pool in pools.values())]
-    return any(threading.current_thread() in getattr(pool, "_threads", ()) for pool in pools)
+    prefixes = [f"{pool._thread_name_prefix}_" for pool in pools if hasattr(pool, "_thread_name_prefix")]
+    return threading.current_thread().name.startswith(tuple(prefixes))

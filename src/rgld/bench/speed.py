@@ -8,7 +8,6 @@ counts. Every detector has its own defaults: RGLD uses all cores the process may
 import json
 import os
 import platform
-import resource
 import subprocess
 import sys
 import time
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 
 from .detectors import make_detector, what_to_install
 from .protocol import split
+from .worker import peak_memory_mb
 
 OURS = ("RGLD", "RGLD, one thread", "RGLD-Fast")
 OTHERS = ("HBOS", "PCA", "CBLOF", "LODA", "ECOD", "COPOD", "KNN", "LOF", "IForest", "isotree", "ADERH")
@@ -148,18 +148,14 @@ def _grow(name: str, n_rows: int, n_columns: int) -> dict[str, float]:
     X = normal_table(n_rows, n_columns)
     detector = make(name)
     detector.fit(X[:1000])  # what is imported or compiled at the first call
-    before = _peak_mb()
+    before = peak_memory_mb() or 0.0
     start = time.perf_counter()
     detector = make(name)
     detector.fit(X)
     fitted = time.perf_counter()
     detector.decision_function(X)
     scored = time.perf_counter()
-    return {"fit": fitted - start, "score": scored - fitted, "added_mb": _peak_mb() - before}
-
-
-def _peak_mb() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
+    return {"fit": fitted - start, "score": scored - fitted, "added_mb": (peak_memory_mb() or 0.0) - before}
 
 
 def _cold(name: str) -> dict[str, float]:

@@ -77,7 +77,7 @@ def run(task: Task) -> dict[str, Any]:
     except Exception as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
         line["error"] = f"{type(error).__name__}: {str(error)[:300]} ({Path(where.filename).name}:{where.lineno})"
-    line["peak_memory_mb"] = _peak_memory_mb()
+    line["peak_memory_mb"] = peak_memory_mb()
     return line
 
 
@@ -136,7 +136,8 @@ def _limit_memory(n_bytes: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (n_bytes, n_bytes))
 
 
-def _peak_memory_mb() -> float | None:
+def peak_memory_mb() -> float | None:
+    """Return the most memory this process has held so far; None where that cannot be known."""
     try:
         import resource
     except ImportError:  # not on this platform
