@@ -58,34 +58,29 @@ struct CosSin {
     Floats cos, sin;
 };
 
-// Beyond this many quarter turns (angles of 6400) the products of the fast reduction are no longer exact.
-constexpr float kFastTurns = 4096.0f;
-
-// Takes an angle to [-pi/4, pi/4]: angle = quarters * pi/2 + rest.
+// Takes an angle to [-pi/4, pi/4]: angle = quarters * pi/2 + rest. In float64, for far rows have large angles.
 RGLD_INLINE void reduce(Floats angle, Floats& rest, Ints& quarters) {
-    // Adding 1.5 * 2^23 rounds to a whole number and leaves it in the low bits.
-    const float magic = 12582912.0f;
-    const Floats shifted = angle * 0.636619772f + magic;
-    quarters = (Ints)shifted;
-    const Floats turns = shifted - magic;
-    // pi/2 in three parts; the first two have at most 11 bits, so that their products with 13-bit turns are exact.
-    rest = angle - turns * 1.5703125f;
-    rest = rest - turns * 4.837512969970703125e-4f;
-    rest = rest - turns * 7.54978995489188216e-8f;
-    const Ints far = (turns > kFastTurns) | (turns < -kFastTurns);
-    if (__builtin_expect(any(far), 0)) {
-        for (int lane = 0; lane < kLanes; ++lane) {
-            if (!far[lane]) continue;
-            const double a = angle[lane];
-            const double n = __builtin_rint(a * 0.63661977236758134308);
-            double r = a - n * 1.57079632679489655800;
-            r -= n * 6.12323399573676603587e-17;
-            // Far beyond 2^53 there is no angle left in a float: anything that is the same each time will do.
-            if (!(r >= -0.8 && r <= 0.8)) r = 0.0;
-            rest[lane] = float(r);
-            quarters[lane] = int32_t(int64_t(n - 4.0 * __builtin_floor(n * 0.25)));
-        }
+    constexpr int kHalf = kLanes / 2;
+    float angles[kLanes], rests[kLanes];
+    int32_t turns[kLanes];
+    store(angles, angle);
+    for (int start = 0; start < kLanes; start += kHalf) {
+        const Doubles a = __builtin_convertvector(load<HalfFloats>(angles + start), Doubles);
+        // Adding 1.5 * 2^52 rounds to a whole number and leaves it in the low bits.
+        const double magic = 6755399441055744.0;
+        const Doubles shifted = a * 0.63661977236758134308 + magic;
+        const Doubles whole = shifted - magic;
+        // pi/2 in two parts.
+        Doubles r = a - whole * 1.57079632679489655800;
+        r = r - whole * 6.12323399573676603587e-17;
+        // Beyond 2^52 turns there is no angle left in a float: anything that is the same each time will do.
+        const Longs inside = (r >= -0.8) & (r <= 0.8);
+        r = (Doubles)((Longs)r & inside);
+        store(rests + start, __builtin_convertvector(r, HalfFloats));
+        store(turns + start, __builtin_convertvector((Longs)shifted, HalfInts));
     }
+    rest = load<Floats>(rests);
+    quarters = load<Ints>(turns);
 }
 
 // For angles in [-pi/4, pi/4].

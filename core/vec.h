@@ -16,6 +16,11 @@ constexpr int kLanes = RGLD_LANES;
 
 typedef float Floats __attribute__((vector_size(4 * kLanes), may_alias));
 typedef int32_t Ints __attribute__((vector_size(4 * kLanes), may_alias));
+// Half as many.
+typedef float HalfFloats __attribute__((vector_size(2 * kLanes), may_alias));
+typedef int32_t HalfInts __attribute__((vector_size(2 * kLanes), may_alias));
+typedef double Doubles __attribute__((vector_size(4 * kLanes), may_alias));
+typedef int64_t Longs __attribute__((vector_size(4 * kLanes), may_alias));
 
 #define RGLD_INLINE static inline __attribute__((always_inline))
 
