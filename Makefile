@@ -1,6 +1,7 @@
-# Every target installs what it needs into its own .venv; Python 3.11+, pip and make are enough.
+# Every target installs what it needs into its own .venv; Python 3.11+, pip, make and a C++ compiler are enough.
 PYTHON ?= python3
 BIN := .venv/bin
+TWIN_TESTS := $(addprefix tests/test_,twin.py frozen.py parts.py contract.py persist.py bad_input.py)
 
 .PHONY: demo test check check-native format benchmark wheel results clean
 
@@ -9,6 +10,7 @@ demo: .venv/.installed
 
 test: .venv/.installed-dev
 	$(BIN)/python -m pytest -n auto
+	RGLD_KERNELS=numpy $(BIN)/python -m pytest -n auto $(TWIN_TESTS)
 
 check: .venv/.installed-dev
 	$(BIN)/ruff check .
@@ -34,8 +36,9 @@ format: .venv/.installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-benchmark: .venv/.installed
-	$(BIN)/python benchmarks/speed.py
+# With RGLD_DATA set to the folder of the datasets, half an hour; without, on synthetic tables.
+benchmark: .venv/.installed-dev
+	$(BIN)/python benchmarks/speed.py --lines benchmarks/results/speed.json --out docs/speed.md
 
 # A wheel in dist/, installed into a clean environment and tried there: -I keeps src/ and the folder out of the path.
 wheel:

@@ -51,6 +51,7 @@ Out<T> array_of(std::vector<T>&& values) {
 Matrix matrix_of(const AnyMatrix& X) {
     const bool is_double = X.dtype() == nb::dtype<double>();
     require(is_double || X.dtype() == nb::dtype<float>(), "expected a float32 or float64 matrix");
+    require(X.shape(1) > 0, "expected a matrix with columns");
     require(X.shape(0) > 0, "the matrix has no rows");
     return {X.data(), is_double, X.shape(0), X.shape(1), ptrdiff_t(X.stride(0)), ptrdiff_t(X.stride(1))};
 }
@@ -93,6 +94,7 @@ void require_rows(const PyRows& table, const int64_t* numbers, size_t count) {
 Views views_of(const In<int32_t, 2>& features, const In<float, 3>& projection, size_t n_columns) {
     require(features.shape(0) == projection.shape(0) && features.shape(1) == projection.shape(1),
             "features and projection have different shapes");
+    require(projection.size() > 0, "a view has features and dimensions");
     for (size_t i = 0; i < features.size(); ++i)
         require(features.data()[i] >= 0 && size_t(features.data()[i]) < n_columns, "a feature is not a column");
     return {features.shape(0), features.shape(1), projection.shape(2), copied(features), copied(projection)};
@@ -130,10 +132,6 @@ nb::tuple knots_of(const Cdf<T>& cdf, double unit) {
         ranks[j] = double(cdf.knot(j).level) / unit;
     }
     return nb::make_tuple(array_of(std::move(values)), array_of(std::move(ranks)));
-}
-
-CdfRules rules_of(size_t exact_size, const In<double, 1>& grid, double smallest_range) {
-    return {exact_size, copied(grid), smallest_range};
 }
 
 }  // namespace
@@ -242,9 +240,9 @@ NB_MODULE(_core, m) {
                                         n_columns};
                     })
         .def("embedding_sums",
-             [](const PyBranch& self, const PyRows& table, size_t M, size_t D, int n_threads) {
+             [](const PyBranch& self, const PyRows& table, int n_threads) {
                  const auto& branch = dynamic_cast<const GlobalBranch&>(self.for_rows(table));
-                 const size_t T = branch.n_views();
+                 const size_t T = branch.n_views(), M = branch.n_bandwidths(), D = branch.n_random_features();
                  std::vector<double> phi(T * M * D), phi_phi(T * M * D * D);
                  run_freely(n_threads, [&](const Run& run) {
                      branch.embedding_sums(table.rows, run, phi.data(), phi_phi.data());
@@ -262,7 +260,8 @@ NB_MODULE(_core, m) {
              })
         .def("fit_ranks", [](const PyBranch& self, const PyRows& table, size_t exact_size, In<double, 1> grid,
                              double smallest_range, int n_threads) {
-            const CdfRules rules = rules_of(exact_size, grid, smallest_range);
+            require(exact_size <= kMostKnots && 2 * grid.size() <= kMostKnots, "too many knots");
+            const CdfRules rules{exact_size, copied(grid), smallest_range};
             FittedRanks fitted;
             run_freely(n_threads,
                        [&](const Run& run) { fitted = fit_ranks(table.rows, self.for_rows(table), rules, run); });
@@ -309,6 +308,7 @@ NB_MODULE(_core, m) {
         std::vector<std::vector<double>> scores;
         std::vector<RankedBranch> ranked;
         for (const auto& [branch, ranks] : branches) {
+            require(branch != nullptr && ranks != nullptr, "a branch has distributions");
             require(branch->branch->n_views() == ranks->views.size(), "a branch has a distribution per view");
             scores.emplace_back(table.rows.n_rows());
             ranked.push_back({&branch->for_rows(table), ranks, scores.back().data()});

@@ -55,6 +55,9 @@ class GlobalBranch : public Branch {
     void view_scores(size_t t, const float* columns, size_t stride, size_t n_rows, float* scratch,
                      float* scores) const override;
 
+    size_t n_bandwidths() const { return factors_.size(); }
+    size_t n_random_features() const { return directions_.n_out; }
+
     // Sums over rows of phi, (T, M, D), and of phi phi^T, (T, M, D, D); the weights must be those of phi.
     void embedding_sums(const Rows& rows, const Run& run, double* phi, double* phi_phi) const;
 

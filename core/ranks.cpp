@@ -271,7 +271,9 @@ void Cdf<T>::add_ranks(const T* scores, size_t n, double* sums) const {
             for (size_t i = 0; i < count; ++i)
                 place[i] += knots_[place[i] + step - 1].value <= inside[i] ? uint32_t(step) : 0u;
         for (size_t i = 0; i < count; ++i) {
-            const Knot<T> below = knots_[place[i] - 1], above = knots_[place[i]];
+            // At least the lowest knot, unless a NaN came in.
+            const size_t j = std::max(place[i], 1u) - 1;
+            const Knot<T> below = knots_[j], above = knots_[j + 1];
             const double share = (double(inside[i]) - double(below.value)) / (double(above.value) - double(below.value));
             level[i] = double(below.level) + share * (double(above.level) - double(below.level));
         }

@@ -31,7 +31,7 @@ double normal_score(double value, const double* quantiles, size_t n, double smal
     double level;
     if (value < quantiles[0]) {
         level = 0.0;
-    } else if (value > quantiles[n - 1]) {
+    } else if (!(value <= quantiles[n - 1])) {  // or not a number
         level = 1.0;
     } else {
         const size_t first = size_t(std::lower_bound(quantiles, quantiles + n, value) - quantiles);

@@ -435,14 +435,22 @@ def test_own_table_through_the_command(tmp_path):
         "bad",
         "--detectors",
         "RGLD",
+        "--detectors",
+        "HBOS",
         "--seeds",
         "1",
     ]
     result = rgld(*arguments, "--protocol", "full", "--out", str(tmp_path / "out"))
     assert result.returncode == 0, result.stderr
-    (line,) = lines.read_lines(tmp_path / "out")
-    assert (line["dataset"], line["protocol"], line["n_train"]) == ("mine", "full", 1000)
-    assert line["auroc"] > 95
+    found = lines.read_lines(tmp_path / "out")
+    assert {(line["dataset"], line["protocol"], line["n_train"]) for line in found} == {("mine", "full", 1000)}
+    assert min(line["auroc"] for line in found) > 90
+    for command in ("tables", "figures"):
+        result = rgld("bench", command, str(tmp_path / "out"), "--out", str(tmp_path / command))
+        assert result.returncode == 0, result.stderr
+    table = pd.read_csv(tmp_path / "tables" / "main.csv", index_col=0)
+    assert set(table.index) == {"RGLD", "HBOS"}
+    assert list(table["datasets"]) == [1, 1]
 
 
 BAD_COMMANDS = {
@@ -537,6 +545,15 @@ def test_effect_size_is_one_where_one_side_always_wins():
 def test_markdown():
     text = tables.markdown(pd.DataFrame({"x": [1.234, np.nan], "n": [3, 4]}, index=["a", "b"]), 2, "name")
     assert text.splitlines() == ["| name | x | n |", "|---|---|---|", "| a | 1.23 | 3 |", "| b | N/A | 4 |"]
+
+
+def test_tables_by_dataset_have_the_papers_figures_beside_ours():
+    study = Study([line_of("glass", "HBOS", 1, 80.0), line_of("glass", "MCD", 1, 70.0)])
+    table = tables.beside_paper(study.cells, "auroc")
+    published = tables.wide(tables.paper_results(), "auroc").at["glass", "HBOS"]
+    assert table.at["glass", "HBOS"] == 80.0
+    assert table.at["glass", "HBOS (paper)"] == published
+    assert "MCD (paper)" not in table, "the paper does not have it"
 
 
 def test_figures_are_the_same_files_for_the_same_lines(tmp_path):

@@ -82,8 +82,8 @@ class RGLD(OutlierMixin, BaseEstimator):
     random_state : int, RandomState, Generator or None, default=None
         Seed of everything random. The same integer gives the same model; None gives a new one each time.
     n_jobs : int or None, default=None
-        Threads, by joblib's convention; None is all cores the process may use, and one inside a worker of joblib
-        or Dask. The result does not depend on it.
+        Threads, by joblib's convention; None is all cores the process may use, and one inside a worker of joblib,
+        Dask or multiprocessing. The result does not depend on it.
 
     Attributes
     ----------

@@ -22,16 +22,13 @@ hardly more than with rows drawn anew for every pair."""
 
 @dataclass(frozen=True)
 class EmbeddingSums:
-    """What the global branch learns from rows: sums, so that parts of a table can be added."""
+    """What the global branch learns from rows."""
 
     n_rows: int
     phi: NDArray[np.float64]
     """Sum of phi, shape (T, M, D)."""
     phi_phi: NDArray[np.float64]
     """Sum of phi phi^T, shape (T, M, D, D)."""
-
-    def __add__(self, other: "EmbeddingSums") -> "EmbeddingSums":
-        return EmbeddingSums(self.n_rows + other.n_rows, self.phi + other.phi, self.phi_phi + other.phi_phi)
 
 
 class DrawnGlobal(NamedTuple):

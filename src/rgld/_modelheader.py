@@ -24,6 +24,8 @@ MAX_ROWS = 2**40
 """More training rows than any table has; far beyond, ranks would round to 1."""
 MAX_SIZE = 2**31 - 1
 """Any other size."""
+MAX_PROJECTION_DIM = 1024
+"""The parameter's limit."""
 MAX_DERIVED = 2**26
 """Numbers in the largest array that scoring makes of a file's sizes: a small file must not take much memory."""
 
@@ -111,7 +113,8 @@ def _parse_sizes(content: Any) -> Sizes:
     if not isinstance(content, dict) or set(content) != set(Sizes._fields):
         raise ModelFileError("The model file does not give the sizes of a model.")
     sizes = Sizes(**content)
-    if not all(type(size) is int and 0 <= size <= MAX_SIZE for size in sizes if size is not sizes.n_rows):
+    others = sizes._replace(n_rows=0)
+    if not all(type(size) is int and 0 <= size <= MAX_SIZE for size in others):
         raise ModelFileError("The model file gives sizes that are not sizes.")
     has_global = sizes.n_global_views > 0
     has_local = sizes.n_local_views > 0
@@ -119,7 +122,7 @@ def _parse_sizes(content: Any) -> Sizes:
         type(sizes.n_rows) is int
         and 2 <= sizes.n_rows <= MAX_ROWS
         and 1 <= sizes.n_features <= sizes.n_columns
-        and sizes.projection_dim >= 1
+        and 1 <= sizes.projection_dim <= MAX_PROJECTION_DIM
         and (has_global or has_local)
         and has_global == (sizes.n_random_features > 0) == (sizes.n_bandwidths > 0)
         and has_local == (sizes.n_neighbors > 0)
@@ -128,7 +131,9 @@ def _parse_sizes(content: Any) -> Sizes:
     if not consistent:
         raise ModelFileError("The model file gives sizes that no fitted model has.")
     n_angles = sizes.n_global_views * sizes.n_random_features
-    derived = max(n_angles * sizes.n_features, n_angles * SMALLEST_BLOCK, sizes.n_references * SMALLEST_BLOCK)
+    n_projected = max(sizes.n_global_views, sizes.n_local_views) * sizes.projection_dim
+    per_row = max(n_angles, n_projected, sizes.n_references)
+    derived = max(n_angles * sizes.n_features, per_row * SMALLEST_BLOCK)
     if derived > MAX_DERIVED:
         raise ModelFileError(
             f"The model file's sizes would need arrays of {derived} numbers, expected at most {MAX_DERIVED}."

@@ -43,7 +43,7 @@ RANGES = {
     "mean_embedding": (-1.5, 1.5),
     "support_mean": (-3.0, 3.0),
     "support_std": (0.0, 3.0),
-    "references": (-1e18, 1e18),
+    "references": (-1e17, 1e17),
     "cdf_values": (-1e30, 1e30),
     "cdf_ranks": (1e-18, 1.0 - 1e-16),
 }

@@ -106,7 +106,7 @@ def embedding_sums(rows: Rows, branch: GlobalBranch) -> Sums:
     amplitude = np.full((n_views, n_bandwidths, n_random_features), np.sqrt(2.0 / n_random_features))
     order = _widest_first(branch)
     native = _global_branch(branch, rows.native.n_columns, amplitude, np.zeros(n_views))
-    phi, phi_phi = native.embedding_sums(rows.native, n_bandwidths, n_random_features, rows.n_threads)
+    phi, phi_phi = native.embedding_sums(rows.native, rows.n_threads)
     back = np.argsort(order)
     return Sums(phi[:, back], phi_phi[:, back])
 

@@ -33,6 +33,7 @@ COLUMNS = (3, 20, 100, 500, 2000)
 ROWS_OF_WIDE_TABLES = 2000
 SECONDS_LIMIT = 30.0
 """A detector that took longer is not tried on a larger table."""
+LONGEST_SECONDS = 900.0
 COLD_REPEATS = 3
 SETTLE_SECONDS = 0.05
 """The thread pools of BLAS and OpenMP go on spinning for a while and would take a core from whoever comes next."""
@@ -81,8 +82,8 @@ def make(name: str, seed: int = 0) -> Any:
 
 def available(names: Iterable[str]) -> list[str]:
     """Return the detectors whose packages are installed."""
-    own = (FOREST, "isotree", "RGLD, one thread")
-    return [name for name in names if name in own or what_to_install(name) is None]
+    packages = {FOREST: "RGLD", "isotree": "EIF", "RGLD, one thread": "RGLD"}
+    return [name for name in names if what_to_install(packages.get(name, name)) is None]
 
 
 def seconds(name: str, train: NDArray[Any], test: NDArray[Any]) -> float:
@@ -139,7 +140,10 @@ def growth(shapes: Iterable[tuple[int, int]], tell: Tell) -> list[dict[str, Any]
 
 def _in_process(*arguments: str) -> dict[str, Any]:
     command = [sys.executable, "-W", "ignore", "-m", __name__, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1800)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LONGEST_SECONDS)
+    except subprocess.TimeoutExpired:
+        return {"error": f"stopped after {LONGEST_SECONDS:.0f} s"}
     if done.returncode:
         return {"error": (done.stderr.strip().splitlines() or ["killed"])[-1][:200]}
     line: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -177,6 +181,9 @@ def cold(tell: Tell) -> dict[str, Any]:
     result = {}
     for name in available(("RGLD", "RGLD-Fast", *OTHERS)):
         runs = [_in_process("cold", name) for _ in range(COLD_REPEATS)]
+        if any("error" in run for run in runs):
+            tell(f"cold {name}: failed")
+            continue
         result[name] = {key: float(np.median([run[key] for run in runs])) for key in ("imports", "first")}
         tell(f"cold {name}: {result[name]['imports']:.2f} s of imports, {1000 * result[name]['first']:.0f} ms")
     return result
@@ -205,6 +212,83 @@ def small_costs(tell: Tell) -> dict[str, float]:
     result["import"] = float(np.median(imports))
     tell(f"one row {1e6 * result['one_row']:.0f} us, import {1000 * result['import']:.0f} ms")
     return result
+
+
+STAGES = {
+    "column_statistics": "column statistics",
+    "Rows": "scaling",
+    "pair_distances": "bandwidths",
+    "embedding_sums": "sums of the random features",
+    "project_rows": "references",
+    "fit_ranks": "view scores, sorting, ranks",
+    "branch_scores": "scoring the test rows",
+}
+
+
+def stages(tell: Tell) -> dict[str, float]:
+    """Return where the time of a fit and a scoring goes: the profile behind the table, in seconds."""
+    from rgld import RGLD, _kernels
+
+    X = normal_table(10_000, N_COLUMNS).astype(np.float64)
+    spent: dict[str, list[float]] = {name: [] for name in (*STAGES, "all")}
+
+    def timed(name: str, function: Any) -> Any:
+        def call(*arguments: Any) -> Any:
+            start = time.perf_counter()
+            result = function(*arguments)
+            spent[name][-1] += time.perf_counter() - start
+            return result
+
+        return call
+
+    original = {name: getattr(_kernels, name) for name in STAGES}
+    try:
+        for name, function in original.items():
+            setattr(_kernels, name, timed(name, function))
+        for _ in range(30):
+            for times in spent.values():
+                times.append(0.0)
+            start = time.perf_counter()
+            RGLD(random_state=0).fit(X[:7000]).anomaly_score(X[7000:])
+            spent["all"][-1] = time.perf_counter() - start
+    finally:
+        for name, function in original.items():
+            setattr(_kernels, name, function)
+    medians = {name: float(np.median(times[5:])) for name, times in spent.items()}
+    result = {words: medians[name] for name, words in STAGES.items()}
+    result["drawing, checking and the rest, in Python"] = medians["all"] - sum(result.values())
+    tell(f"stages: {1000 * medians['all']:.1f} ms in all")
+    return result
+
+
+def both_kernels(data: str | None, names: list[str], tell: Tell) -> dict[str, Any]:
+    """Return RGLD's AUROC and time on the splits with the compiled core and with its NumPy twin."""
+    result = {}
+    for kernels in ("native", "numpy"):
+        command = [sys.executable, "-W", "ignore", "-m", __name__, "kernels", data or "", *names]
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=True, env={**os.environ, "RGLD_KERNELS": kernels}
+        )
+        result[kernels] = json.loads(done.stdout.splitlines()[-1])
+        tell(f"{kernels} kernels: mean AUROC {np.mean(result[kernels]['auroc']):.2f}")
+    return result
+
+
+def _with_kernels(data: str, names: list[str]) -> dict[str, list[float]]:
+    from .datasets import load_dataset
+    from .protocol import measure as measured
+
+    auroc, times = [], []
+    for name in names:
+        train, test, labels = split(*load_dataset(name, Path(data) if data else None), 1)
+        for state in range(3):
+            detector = make("RGLD", state)
+            start = time.perf_counter()
+            detector.fit(train)
+            scores = detector.decision_function(test)
+            times.append(time.perf_counter() - start)
+            auroc.append(measured(labels, scores).auroc)
+    return {"auroc": auroc, "seconds": times}
 
 
 def roofline(tell: Tell) -> dict[str, Any]:
@@ -250,38 +334,59 @@ def _operations(branch: Any) -> int:
         selection = (19 * 2 + 8 + 17 * 2) / 8  # sorting a batch of 8, merging it into the 11 nearest
         return int(n_views * (2 * m * r + n_references * (distance + selection)))
     n_random_features, n_bandwidths = branch.phases.shape[1], len(branch.multipliers)
-    wave = 8 + 11 + 12  # reduction, polynomials, quadrant
-    return int(n_views * n_random_features * (2 * m + wave + 3 * (n_bandwidths - 1) + 2 * n_bandwidths))
+    wave = 1 + 10 + 6 + 2  # quartering, polynomials, two doublings, the test for far rows
+    return int(n_views * n_random_features * (m + wave + 3 * (n_bandwidths - 1) + 2 * n_bandwidths))
 
 
-def measure(tables: dict[str, tuple[NDArray[Any], NDArray[Any]]], *, quick: bool, tell: Tell) -> dict[str, Any]:
-    """Measure everything. `quick` leaves out what takes minutes."""
+def machine() -> dict[str, Any]:
+    """Return what the figures depend on."""
     from rgld import __version__, _kernels
 
-    n_rows = ROWS[:2] if quick else ROWS
-    n_columns = COLUMNS[:2] if quick else COLUMNS
     instruction_set = ""
     if _kernels.name == "native":
         from rgld._kernels import _core
 
         instruction_set = _core.instruction_set()
     return {
-        "machine": {
-            "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
-            "processor": platform.machine(),
-            "kernels": _kernels.name,
-            "instruction_set": instruction_set,
-            "rgld": __version__,
-        },
-        "small": small_costs(tell),
-        "roofline": roofline(tell),
-        "splits": on_splits(tables, 1 if quick else 3, tell),
-        "cold": cold(tell),
-        "columns": growth([(ROWS_OF_WIDE_TABLES, d) for d in n_columns], tell),
-        "rows": growth([(n, N_COLUMNS) for n in n_rows], tell),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "processor": platform.machine(),
+        "kernels": _kernels.name,
+        "instruction_set": instruction_set,
+        "rgld": __version__,
     }
 
 
+def measure(
+    data: str | None, names: list[str], *, quick: bool, tell: Tell, keep: Callable[[dict[str, Any]], None]
+) -> None:
+    """Measure everything, and hand over what there is after each part. `quick` leaves out what takes minutes."""
+    from .datasets import load_dataset
+
+    tables = {name: load_dataset(name, Path(data) if data else None) for name in names}
+    n_rows = ROWS[:2] if quick else ROWS
+    n_columns = COLUMNS[:2] if quick else COLUMNS
+    parts: dict[str, Callable[[], Any]] = {
+        "machine": machine,
+        "small": lambda: small_costs(tell),
+        "stages": lambda: stages(tell),
+        "roofline": lambda: roofline(tell),
+        "kernels": lambda: both_kernels(data, names, tell),
+        "splits": lambda: on_splits(tables, 1 if quick else 3, tell),
+        "cold": lambda: cold(tell),
+        "columns": lambda: growth([(ROWS_OF_WIDE_TABLES, d) for d in n_columns], tell),
+        "rows": lambda: growth([(n, N_COLUMNS) for n in n_rows], tell),
+    }
+    found: dict[str, Any] = {}
+    for name, part in parts.items():
+        found[name] = part()
+        keep(found)
+
+
 if __name__ == "__main__":
-    _what, _name, *_shape = sys.argv[1:]
-    print(json.dumps(_cold(_name) if _what == "cold" else _grow(_name, *map(int, _shape))))
+    _what, *_arguments = sys.argv[1:]
+    if _what == "cold":
+        print(json.dumps(_cold(*_arguments)))
+    elif _what == "grow":
+        print(json.dumps(_grow(_arguments[0], *map(int, _arguments[1:]))))
+    else:
+        print(json.dumps(_with_kernels(_arguments[0], _arguments[1:])))

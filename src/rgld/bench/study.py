@@ -16,15 +16,19 @@ class Study:
 
     def __init__(self, lines: list[Line]) -> None:
         self.lines = lines
-        self.frame = tables.frame_of(line for line in lines if line["protocol"] == "paper")
-        measured = set(self.frame["dataset"])
-        self.datasets = [name for name in dataset_registry() if name in measured]
+        known = dataset_registry()
+        published = [line for line in lines if line["protocol"] == "paper" and line["dataset"] in known]
+        # Lines of one's own tables only: they are the study.
+        chosen = published or [line for line in lines if not line["dataset"].startswith("mixture(")]
+        self.frame = tables.frame_of(chosen)
+        measured = dict.fromkeys(line["dataset"] for line in chosen)
+        self.datasets = [name for name in known if name in measured] or list(measured)
         self.datasets_44 = [name for name in self.datasets if name not in tables.OTHER_44]
         present = set(self.frame["method"])
         order = [name for name in detector_registry() if name in present]
         deep = [name for name, module in detector_registry().items() if module.GROUP == "deep"]
-        self.deep = [name for name in deep if name in set(tables.paper_results()["method"])]
-        self.methods = list(dict.fromkeys([*order, *self.deep])) if self.datasets else order
+        self.deep = [name for name in deep if published and name in set(tables.paper_results()["method"])]
+        self.methods = list(dict.fromkeys([*order, *self.deep]))
         self.cells = tables.cells(self.frame, self.methods, self.datasets, fill_from_paper=self.deep)
         self.cells_44 = tables.cells(self.frame, self.methods, self.datasets_44, fill_from_paper=self.deep)
 

@@ -162,14 +162,28 @@ def head_to_head(found: Cells, first: str, second: str) -> pd.DataFrame:
     return pd.DataFrame(tests).set_index("measure")
 
 
-def comparison(frame: pd.DataFrame, method: str, measure: str) -> pd.DataFrame:
-    """Return our figure, the paper's, and the difference, by dataset."""
+def comparison(frame: pd.DataFrame, method: str, measure: str, published: str | None = None) -> pd.DataFrame:
+    """Return our figure, the paper's (of the method, or of the one it is published as), and the difference, by
+    dataset."""
     ours, theirs = wide(frame, measure), wide(paper_results(), measure)
-    if method not in ours or method not in theirs:
+    published = published or method
+    if method not in ours or published not in theirs:
         return pd.DataFrame(columns=["ours", "paper", "difference"])
-    both = pd.concat({"ours": ours[method], "paper": theirs[method]}, axis=1).dropna()
+    both = pd.concat({"ours": ours[method], "paper": theirs[published]}, axis=1).dropna()
     both["difference"] = both["ours"] - both["paper"]
     return both
+
+
+def beside_paper(found: Cells, measure: str) -> pd.DataFrame:
+    """Return our figures by dataset, each method's beside the paper's where it has one."""
+    ours = found.values[measure].where(~found.from_paper)
+    theirs = wide(paper_results(), measure).reindex(index=ours.index)
+    columns = {}
+    for method in ours.columns:
+        columns[method] = ours[method]
+        if method in theirs:
+            columns[f"{method} (paper)"] = theirs[method]
+    return pd.DataFrame(columns)
 
 
 def spread(frame: pd.DataFrame, method: str, datasets: Sequence[str]) -> pd.DataFrame:

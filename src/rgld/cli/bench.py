@@ -197,10 +197,14 @@ def speed(
         if not names:
             names = ["mixture(n=10000, d=20)", "mixture(n=1000, d=6)"]
             _say("no datasets: synthetic mixtures instead (--data DIR or RGLD_DATA)")
-        tables = {name: known_data.load_dataset(name, folder) for name in names}
-        found = measuring.measure(tables, quick=quick, tell=_say)
-        if lines is not None:
-            lines.write_text(json.dumps(found, indent=1) + "\n")
+        found = {}
+
+        def keep(parts: dict[str, Any]) -> None:
+            found.update(parts)
+            if lines is not None:
+                lines.write_text(json.dumps(parts, indent=1) + "\n")
+
+        measuring.measure(str(folder) if folder else None, names, quick=quick, tell=_say, keep=keep)
     speedpage.write_page(found, out)
     _say(f"written to {out}")
 
