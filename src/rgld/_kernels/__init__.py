@@ -22,7 +22,7 @@ def _selected() -> str:
     if name == "native":
         raise ImportError(f"RGLD_KERNELS=native, but rgld was installed without its compiled core: {remedy}.")
     warnings.warn(
-        "rgld was installed without its compiled core and runs on NumPy, about ten times slower: "
+        "rgld was installed without its compiled core and runs on NumPy, several times slower: "
         f"{remedy}, or set RGLD_KERNELS=numpy to silence this.",
         RuntimeWarning,
         stacklevel=2,
