@@ -138,12 +138,17 @@ def lines(
     series: dict[str, pd.DataFrame], x_label: str, measures: Sequence[str], log_x: bool = False, log_y: bool = False
 ) -> Figure:
     """Return one panel per measure; each series is a frame indexed by x with the measures as columns."""
-    figure, axes = _figure(3.6 * len(measures), 3.0, len(measures))
+    many = len(series) > 1
+    figure, axes = _figure((4.6 if many else 3.6) * len(measures), 3.6 if many else 3.0, len(measures))
     for panel, measure in zip(axes, measures, strict=True):
         for name, frame in series.items():
             values = frame[measure].dropna()
-            colour = OURS if name.startswith("RGLD") else None
-            panel.plot(values.index, values, "o-", markersize=3.5, linewidth=1.4, color=colour, label=name)
+            ours = name.startswith("RGLD")
+            style: dict[str, Any] = {"linewidth": 1.8 if ours else 1.0, "zorder": 3 if ours else 2}
+            dashes = "--" if name == "RGLD-Fast" else "-"
+            panel.plot(
+                values.index, values, dashes, marker="o", markersize=3.5, color=_colour(name), label=name, **style
+            )
         if log_x:
             panel.set_xscale("log")
         if log_y:
@@ -154,9 +159,39 @@ def lines(
                 measure, measure
             )
         )
-    if len(series) > 1:
-        axes[-1].legend(fontsize=7, frameon=False)
+    if many:
+        label_ends(axes[-1])
     return figure
+
+
+def label_ends(axes: Axes) -> None:
+    """Write each line's label at its right end, moved apart where they would overlap."""
+    axes.margins(x=0.28)
+    ends = []
+    for line in axes.get_lines():
+        x, y = line.get_data()
+        known = np.flatnonzero(np.isfinite(np.asarray(y, dtype=float)))
+        if len(known):
+            ends.append((np.asarray(x)[known[-1]], float(np.asarray(y)[known[-1]]), line))
+    if axes.get_xscale() == "log":
+        axes.set_xlim(left=min(np.min(line.get_xdata()) for line in axes.get_lines()) / 1.6)
+    heights = [axes.transData.transform((x, y))[1] for x, y, _ in ends]
+    gap = 8.5 * axes.figure.dpi / 72
+    moved = -np.inf
+    for i in np.argsort(heights):
+        x, y, line = ends[i]
+        moved = max(heights[i], moved + gap)
+        offset = (moved - heights[i]) * 72 / axes.figure.dpi
+        name = str(line.get_label())
+        axes.annotate(
+            name,
+            (x, y),
+            xytext=(5, offset),
+            textcoords="offset points",
+            fontsize=7,
+            color=_text_colour(name),
+            va="center",
+        )
 
 
 def difference_bars(comparison: pd.DataFrame, label: str) -> Figure:
