@@ -36,7 +36,7 @@ SECONDS_LIMIT = 30.0
 LONGEST_SECONDS = 900.0
 COLD_REPEATS = 3
 SETTLE_SECONDS = 0.3
-"""BLAS threads go on spinning for a while after a call, which would take a core from the next detector that uses both."""
+"""BLAS threads go on spinning for a while after a call and would take a core from a detector that uses all of them."""
 
 
 class _SklearnForest:
