@@ -33,38 +33,16 @@ def _selected() -> str:
 name = _selected()
 
 if TYPE_CHECKING or name == "numpy":
-    from .numpy_kernels import (
-        Distances,
-        Rows,
-        branch_scores,
-        column_statistics,
-        embedding_sums,
-        fit_ranks,
-        pair_distances,
-        project_rows,
-        view_scores,
-    )
+    from . import numpy_kernels as chosen
 else:
-    from .native_kernels import (
-        Distances,
-        Rows,
-        branch_scores,
-        column_statistics,
-        embedding_sums,
-        fit_ranks,
-        pair_distances,
-        project_rows,
-        view_scores,
-    )
+    from . import native_kernels as chosen
 
-__all__ = [
-    "Distances",
-    "Rows",
-    "branch_scores",
-    "column_statistics",
-    "embedding_sums",
-    "fit_ranks",
-    "pair_distances",
-    "project_rows",
-    "view_scores",
-]
+Distances = chosen.Distances
+Rows = chosen.Rows
+branch_scores = chosen.branch_scores
+column_statistics = chosen.column_statistics
+embedding_sums = chosen.embedding_sums
+fit_ranks = chosen.fit_ranks
+pair_distances = chosen.pair_distances
+project_rows = chosen.project_rows
+view_scores = chosen.view_scores

@@ -278,8 +278,8 @@ _OTHER_DATA = (
 )
 
 REASONS = {
-    **dict.fromkeys(("HBOS", "LODA", "LOF", "OCSVM"), _OTHER_DATA),
-    "KNN": _OTHER_DATA + "; the rest is not known",
+    **dict.fromkeys(("HBOS", "OCSVM"), _OTHER_DATA),
+    **dict.fromkeys(("KNN", "LODA", "LOF"), _OTHER_DATA + "; the rest is not known"),
     "IForest": "another random state",
     "ECOD": "the published column predates a bug fix in PyOD of April 2022",
     "PCA": "scores can be infinite where an eigenvalue is 0, and depend on the signs of eigenvectors",

@@ -124,10 +124,10 @@ def on_splits(tables: dict[str, tuple[NDArray[Any], NDArray[Any]]], repeats: int
     return result
 
 
-def growth(shapes: Iterable[tuple[int, int]], tell: Tell) -> list[dict[str, Any]]:
+def growth(names: Iterable[str], shapes: Iterable[tuple[int, int]], tell: Tell) -> list[dict[str, Any]]:
     """Fit and score tables of growing size, each detector in a process of its own; one that passes the limit stops."""
     lines: list[dict[str, Any]] = []
-    names = available(("RGLD", "RGLD-Fast", *OTHERS))
+    names = available(names)
     for n_rows, n_columns in shapes:
         for name in list(names):
             line = _in_process("grow", name, str(n_rows), str(n_columns))
@@ -177,10 +177,10 @@ def _cold(name: str) -> dict[str, float]:
     return {"imports": made - start, "first": time.perf_counter() - made}
 
 
-def cold(tell: Tell) -> dict[str, Any]:
+def cold(names: Iterable[str], tell: Tell) -> dict[str, Any]:
     """Return the time of the imports and of the first fit and scoring in a new process."""
     result = {}
-    for name in available(("RGLD", "RGLD-Fast", *OTHERS)):
+    for name in available(names):
         runs = [_in_process("cold", name) for _ in range(COLD_REPEATS)]
         if any("error" in run for run in runs):
             tell(f"cold {name}: failed")
@@ -366,6 +366,7 @@ def measure(
     tables = {name: load_dataset(name, Path(data) if data else None) for name in names}
     n_rows = ROWS[:2] if quick else ROWS
     n_columns = COLUMNS[:2] if quick else COLUMNS
+    detectors = ("RGLD", "RGLD-Fast", "HBOS", FOREST) if quick else ("RGLD", "RGLD-Fast", *OTHERS)
     parts: dict[str, Callable[[], Any]] = {
         "machine": machine,
         "small": lambda: small_costs(tell),
@@ -373,9 +374,9 @@ def measure(
         "roofline": lambda: roofline(tell),
         "kernels": lambda: both_kernels(data, names, tell),
         "splits": lambda: on_splits(tables, 1 if quick else 3, tell),
-        "cold": lambda: cold(tell),
-        "columns": lambda: growth([(ROWS_OF_WIDE_TABLES, d) for d in n_columns], tell),
-        "rows": lambda: growth([(n, N_COLUMNS) for n in n_rows], tell),
+        "cold": lambda: cold(detectors, tell),
+        "columns": lambda: growth(detectors, [(ROWS_OF_WIDE_TABLES, d) for d in n_columns], tell),
+        "rows": lambda: growth(detectors, [(n, N_COLUMNS) for n in n_rows], tell),
     }
     found: dict[str, Any] = {}
     for name, part in parts.items():

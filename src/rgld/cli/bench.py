@@ -173,7 +173,7 @@ def speed(
     data: Data = None,
     lines: Annotated[Path | None, typer.Option(help="Keep what was measured here, as JSON.")] = None,
     from_lines: Annotated[bool, typer.Option(help="Measure nothing: make the page from --lines.")] = False,
-    quick: Annotated[bool, typer.Option(help="Small sizes and one repeat, in about a minute.")] = False,
+    quick: Annotated[bool, typer.Option(help="Small sizes, few detectors and one repeat.")] = False,
 ) -> None:
     """Measure time and memory against other detectors, in one run, and write a page."""
     import json
