@@ -46,3 +46,15 @@ fit_ranks = chosen.fit_ranks
 pair_distances = chosen.pair_distances
 project_rows = chosen.project_rows
 view_scores = chosen.view_scores
+
+__all__ = [
+    "Distances",
+    "Rows",
+    "branch_scores",
+    "column_statistics",
+    "embedding_sums",
+    "fit_ranks",
+    "pair_distances",
+    "project_rows",
+    "view_scores",
+]
