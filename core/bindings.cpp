@@ -197,19 +197,15 @@ NB_MODULE(_core, m) {
     });
 
     m.def("pair_distances", [](const PyRows& table, In<int32_t, 2> features, In<float, 3> projection,
-                               In<int64_t, 1> numbers, In<int64_t, 1> i, In<int64_t, 1> j, double smallest,
-                               int n_threads) {
+                               In<int64_t, 1> numbers, size_t n_pairs, double smallest, int n_threads) {
         require_rows(table, numbers.data(), numbers.size());
-        require(i.size() == j.size() && i.size() > 0, "a pair has two rows");
-        for (size_t p = 0; p < i.size(); ++p)
-            require(i.data()[p] >= 0 && j.data()[p] >= 0 && size_t(i.data()[p]) < numbers.size() &&
-                        size_t(j.data()[p]) < numbers.size(),
-                    "a pair is not among the rows");
+        require(n_pairs > 0 && numbers.size() > 1 && (n_pairs - 1) / numbers.size() + 1 < numbers.size(),
+                "more pairs than the rows have");
         const Views views = views_of(features, projection, table.rows.n_columns());
-        const Pairs pairs{numbers.data(), numbers.size(), i.data(), j.data(), i.size()};
         std::vector<double> median(views.n_views), mean_positive(views.n_views);
         run_freely(n_threads, [&](const Run& run) {
-            pair_distances(table.rows, views, pairs, smallest, run, median.data(), mean_positive.data());
+            pair_distances(table.rows, views, numbers.data(), numbers.size(), n_pairs, smallest, run, median.data(),
+                           mean_positive.data());
         });
         return nb::make_tuple(array_of(std::move(median)), array_of(std::move(mean_positive)));
     });

@@ -13,6 +13,7 @@ namespace {
 constexpr size_t kSlabFloats = 48 * 1024 * 1024;       // 192 MiB of view scores at a time
 constexpr size_t kPartialDoubles = 8 * 1024 * 1024;    // 64 MiB of partial sums
 constexpr size_t kMostPartials = 256;
+constexpr size_t kEvenShares = 4;  // of a task, for a few threads
 
 // Working memory of one thread, made when the thread first needs it. Aligned for the widest vector.
 class Workspace {
@@ -159,42 +160,40 @@ void project_rows(const Rows& rows, const Views& views, const int64_t* numbers, 
     });
 }
 
-void pair_distances(const Rows& rows, const Views& views, const Pairs& pairs, double smallest, const Run& run,
-                    double* median_distance, double* mean_positive) {
-    const size_t n = pairs.n_numbers, d = rows.n_columns(), r = views.n_out, T = views.n_views;
-    const size_t stride = rows_per_block(n, d);
-    std::vector<int32_t> all(d);
-    std::iota(all.begin(), all.end(), 0);
-    std::vector<float> points(T * n * r);  // (T, n, r)
-    Workspace workspace(workers(run));
-    run_tasks(run, (n + stride - 1) / stride, [&](size_t block, size_t worker) {
-        const size_t start = block * stride, count = std::min(stride, n - start);
-        float* columns = workspace.get(worker, (d + r) * stride);
-        float* z = columns + d * stride;
-        rows.take(pairs.numbers + start, count, all.data(), d, columns, stride);
-        for (size_t t = 0; t < T; ++t) {
-            views.project_fused(t, columns, stride, count, z, stride);
-            float* to = points.data() + (t * n + start) * r;
-            for (size_t i = 0; i < count; ++i)
-                for (size_t c = 0; c < r; ++c) to[i * r + c] = z[c * stride + i];
-        }
+void pair_distances(const Rows& rows, const Views& views, const int64_t* numbers, size_t n, size_t n_pairs,
+                    double smallest, const Run& run, double* median_distance, double* mean_positive) {
+    const size_t d = rows.n_columns(), r = views.n_out, stride = padded(n, kPack);
+    const size_t most_steps = (n_pairs - 1) / n + 1, z_stride = padded(stride + most_steps, kPack);
+    std::vector<float> columns(d * stride);
+    const size_t group = std::max<size_t>(1, d / kEvenShares);
+    run_tasks(run, (d + group - 1) / group, [&](size_t task, size_t) {
+        const size_t first = task * group, count = std::min(group, d - first);
+        std::vector<int32_t> features(count);
+        std::iota(features.begin(), features.end(), int32_t(first));
+        rows.take(numbers, n, features.data(), count, columns.data() + first * stride, stride);
     });
-    run_tasks(run, T, [&](size_t t, size_t) {
-        std::vector<float> squared(pairs.n_pairs);
-        for (size_t p = 0; p < pairs.n_pairs; ++p) {
-            const float* a = points.data() + (t * n + size_t(pairs.i[p])) * r;
-            const float* b = points.data() + (t * n + size_t(pairs.j[p])) * r;
-            float sum = 0.0f;
-            for (size_t c = 0; c < r; ++c) sum += (a[c] - b[c]) * (a[c] - b[c]);
-            squared[p] = sum;
+    Workspace workspace(workers(run));
+    run_tasks(run, views.n_views, [&](size_t t, size_t worker) {
+        float* z = workspace.get(worker, r * z_stride + n_pairs);
+        float* squared = z + r * z_stride;
+        views.project_fused(t, columns.data(), stride, n, z, z_stride);
+        for (size_t c = 0; c < r; ++c) std::copy_n(z + c * z_stride, most_steps, z + c * z_stride + n);
+        std::fill_n(squared, n_pairs, 0.0f);
+        for (size_t start = 0, step = 1; start < n_pairs; start += n, ++step) {
+            const size_t count = std::min(n, n_pairs - start);
+            float* sums = squared + start;
+            for (size_t c = 0; c < r; ++c) {
+                const float *a = z + c * z_stride, *b = a + step;
+                for (size_t i = 0; i < count; ++i) sums[i] += (a[i] - b[i]) * (a[i] - b[i]);
+            }
         }
-        const auto [low, high] = middle_values(squared.data(), squared.size());
+        const auto [low, high] = middle_values(squared, n_pairs);
         median_distance[t] = 0.5 * (double(std::sqrt(low)) + double(std::sqrt(high)));
         mean_positive[t] = 0.0;
         if (median_distance[t] > smallest) return;
         double sum = 0.0, count = 0.0;
-        for (const float square : squared) {
-            const double distance = double(std::sqrt(square));
+        for (size_t p = 0; p < n_pairs; ++p) {
+            const double distance = double(std::sqrt(squared[p]));
             if (distance > smallest) sum += distance, count += 1.0;
         }
         mean_positive[t] = count > 0.0 ? sum / count : 0.0;
@@ -210,8 +209,8 @@ FittedRanks fit_ranks(const Rows& rows, const Branch& branch, const CdfRules& ru
     std::vector<double> sums(n);
     std::vector<Cdf<float>> views;
     FittedRanks fitted;
-    const bool exact = n <= rules.exact_size;
-    std::vector<std::pair<std::vector<Placed>, std::vector<Placed>>> placed(workers(run));
+    const bool exact = n <= std::min(rules.exact_size, kMostKnots);
+    std::vector<std::pair<std::vector<Placed>, std::vector<uint16_t>>> placed(workers(run));
     for (size_t start = 0; start < T; start += group) {
         const size_t count = std::min(group, T - start);
         run_tasks(run, rows.n_blocks(), [&](size_t block, size_t worker) {

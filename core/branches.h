@@ -106,18 +106,11 @@ struct FittedRanks {
 void project_rows(const Rows& rows, const Views& views, const int64_t* numbers, size_t count, const Run& run,
                   float* projected);
 
-// Pairs of the numbered rows, i != j.
-struct Pairs {
-    const int64_t* numbers;
-    size_t n_numbers;
-    const int64_t *i, *j;
-    size_t n_pairs;
-};
-
-// Of the pairs' distances in each view: the median and, where that is not above `smallest`, the mean of those that are
-// (0 if there is none).
-void pair_distances(const Rows& rows, const Views& views, const Pairs& pairs, double smallest, const Run& run,
-                    double* median, double* mean_positive);
+// Of the distances of pairs of the numbered rows in each view: the median and, where that is not above `smallest`, the
+// mean of those that are (0 if there is none). The pairs are all rows with the next, then with the second next, and so
+// on, around the end; at most n_numbers - 1 times.
+void pair_distances(const Rows& rows, const Views& views, const int64_t* numbers, size_t n_numbers, size_t n_pairs,
+                    double smallest, const Run& run, double* median, double* mean_positive);
 
 // The distributions of the training rows' scores. The view scores of all rows are held for as many views as fit a
 // budget, never for all views of a long table.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 #include <limits>
 
 #include "ranks.h"
@@ -11,7 +13,8 @@ namespace {
 
 constexpr size_t kSumBlock = 256;
 constexpr size_t kGroupBytes = 32 * 1024 * 1024;  // columns are copied out of the table in groups
-constexpr size_t kLargestGroup = 8;
+constexpr size_t kLargestGroup = 32;
+constexpr size_t kFewValues = 8;  // that a column is sorted by counting
 
 // sum of term(x) over the sorted values: blocks first, then the blocks, so that rounding does not grow with n.
 template <class T, class Term>
@@ -86,6 +89,29 @@ void statistics_of(const std::vector<T>& sorted, double* numbers, double* quanti
     std::copy(found, found + kColumnNumbers, numbers);
 }
 
+// Sorts a column of few distinct values by counting them; false, and nothing done, for any other.
+template <class T>
+bool sort_few_values(std::vector<T>& column) {
+    T distinct[kFewValues];
+    size_t counts[kFewValues] = {}, n_distinct = 0;
+    for (const T x : column) {
+        size_t k = 0;
+        while (k < n_distinct && distinct[k] != x) ++k;
+        if (k == n_distinct) {
+            if (n_distinct == kFewValues) return false;
+            distinct[n_distinct++] = x;
+        }
+        ++counts[k];
+    }
+    auto to = column.begin();
+    for (size_t done = 0; done < n_distinct; ++done) {
+        const size_t k = size_t(std::min_element(distinct, distinct + n_distinct) - distinct);
+        to = std::fill_n(to, counts[k], distinct[k]);
+        distinct[k] = std::numeric_limits<T>::infinity();
+    }
+    return true;
+}
+
 template <class T>
 void learn_columns(ColumnStatistics& statistics, const Matrix& X, double largest, const Run& run) {
     const size_t d = X.n_columns, n = X.n_rows;
@@ -99,7 +125,7 @@ void learn_columns(ColumnStatistics& statistics, const Matrix& X, double largest
                 columns[c][i] = std::min(std::max(X.column<T>(first + c)[ptrdiff_t(i) * X.row_step], -bound), bound);
         std::vector<T> buffer;
         for (size_t c = 0; c < count; ++c) {
-            radix_sort(columns[c], buffer);
+            if (!sort_few_values(columns[c])) radix_sort(columns[c], buffer);
             statistics_of(columns[c], statistics.numbers.data() + (first + c) * kColumnNumbers,
                           statistics.quantiles.data() + (first + c) * statistics.n_quantiles, statistics.n_quantiles);
         }
@@ -109,32 +135,34 @@ void learn_columns(ColumnStatistics& statistics, const Matrix& X, double largest
 }  // namespace
 
 std::pair<float, float> middle_values(const float* values, size_t n) {
-    // The middle lies between two values of a sample, nearly always: then few have to be sorted.
-    constexpr size_t kSample = 128, kMargin = 20;
+    // Buckets over the bits of the values, which order as they do: 128 to a factor of two, over 16 of these.
+    constexpr size_t kBuckets = 2048;
+    constexpr int kShift = 16;
+    const auto bits = [](float value) {
+        uint32_t key;
+        std::memcpy(&key, &value, sizeof key);
+        return key;
+    };
+    const uint32_t highest = bits(*std::max_element(values, values + n)) >> kShift;
+    const uint32_t lowest = highest - std::min(highest, uint32_t(kBuckets - 1));
+    uint32_t counts[kBuckets] = {};
+    for (size_t i = 0; i < n; ++i) ++counts[std::max(bits(values[i]) >> kShift, lowest) - lowest];
     const size_t upper = n / 2, lower = (n - 1) / 2;
-    float low = -std::numeric_limits<float>::infinity(), high = -low;
-    if (n > 8 * kSample) {
-        float sample[kSample];
-        for (size_t i = 0; i < kSample; ++i) sample[i] = values[i * (n / kSample)];
-        std::sort(sample, sample + kSample);
-        low = sample[kSample / 2 - kMargin];
-        high = sample[kSample / 2 + kMargin];
+    uint32_t low = 0, high;
+    size_t below = 0;
+    while (below + counts[low] <= lower) below += counts[low++];
+    size_t count = counts[low];
+    for (high = low; below + count <= upper;) count += counts[++high];
+    std::vector<float> middle(count + 1);  // one more for those that are passed over
+    for (size_t i = 0, to = 0; i < n; ++i) {
+        const uint32_t bucket = std::max(bits(values[i]) >> kShift, lowest) - lowest;
+        middle[to] = values[i];
+        to += bucket - low <= high - low;
     }
-    std::vector<float> middle(n);
-    size_t below = 0, count = 0;
-    for (size_t i = 0; i < n; ++i) {
-        middle[count] = values[i];
-        below += values[i] < low;
-        count += (values[i] >= low) & (values[i] <= high);
-    }
-    if (lower < below || upper >= below + count) {
-        middle.assign(values, values + n);
-        below = 0;
-        count = n;
-    }
-    const auto begin = middle.begin(), place = begin + ptrdiff_t(upper - below);
-    std::nth_element(begin, place, begin + ptrdiff_t(count));
-    return {upper == lower ? *place : *std::max_element(begin, place), *place};
+    middle.pop_back();
+    const auto place = middle.begin() + ptrdiff_t(upper - below);
+    std::nth_element(middle.begin(), place, middle.end());
+    return {upper == lower ? *place : *std::max_element(middle.begin(), place), *place};
 }
 
 void ColumnStatistics::learn(const Matrix& X, double largest, const Run& run) {

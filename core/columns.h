@@ -25,7 +25,7 @@ struct ColumnStatistics {
     void learn(const Matrix& X, double largest, const Run& run);
 };
 
-// The two values in the middle; one and the same for an odd number of values.
+// The two values in the middle; one and the same for an odd number of values. None may be negative.
 std::pair<float, float> middle_values(const float* values, size_t n);
 
 }  // namespace rgld

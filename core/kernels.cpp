@@ -125,27 +125,44 @@ RGLD_INLINE CosSin cos_sin(Floats angle) {
 
 // ---- global branch
 
+// A pack of rows is worked on at a time: several vectors side by side, for each step of one waits for the step before.
+constexpr int kParts = int(kPack) / kLanes;
+
+struct Waves {
+    CosSin part[kParts];
+};
+
+// The wave of bandwidth m of a pack of angles, given that of the bandwidth before it.
+RGLD_INLINE void next_waves(const GlobalView& view, size_t m, const float* angles, Waves& waves) {
+    if (view.doubled[m]) {
+        for (int p = 0; p < kParts; ++p) waves.part[p] = twice(waves.part[p]);
+    } else {
+        for (int p = 0; p < kParts; ++p)
+            waves.part[p] = cos_sin(load<Floats>(angles + p * kLanes) * view.factor[m]);
+    }
+}
+
 void global_scores(const GlobalView& view, const float* angles, size_t stride, size_t n_rows, float* scores) {
     const size_t D = view.n_features;
-    for (size_t i = 0; i < n_rows; i += kLanes) {
-        Floats cos_sum = {}, sin_sum = {};
+    for (size_t i = 0; i < n_rows; i += kPack) {
+        Floats cos_sum[kParts] = {}, sin_sum[kParts] = {};
         for (size_t j = 0; j < D; ++j) {
-            const Floats angle = load<Floats>(angles + j * stride + i);
-            CosSin wave = {};
+            Waves waves = {};
             for (size_t m = 0; m < view.n_bandwidths; ++m) {
-                wave = view.doubled[m] ? twice(wave) : cos_sin(angle * view.factor[m]);
-                cos_sum = fused(wave.cos, splat(view.cos_weight[m * D + j]), cos_sum);
-                sin_sum = fused(wave.sin, splat(view.sin_weight[m * D + j]), sin_sum);
+                next_waves(view, m, angles + j * stride + i, waves);
+                const Floats cos_weight = splat(view.cos_weight[m * D + j]), sin_weight = splat(view.sin_weight[m * D + j]);
+                for (int p = 0; p < kParts; ++p) {
+                    cos_sum[p] = fused(waves.part[p].cos, cos_weight, cos_sum[p]);
+                    sin_sum[p] = fused(waves.part[p].sin, sin_weight, sin_sum[p]);
+                }
             }
         }
-        store(scores + i, view.constant - (cos_sum + sin_sum));
+        for (int p = 0; p < kParts; ++p) store(scores + i + p * kLanes, view.constant - (cos_sum[p] + sin_sum[p]));
     }
 }
 
 // Sums over rows run in kPack lanes, row i in lane i modulo kPack, whatever the width of a vector; then half
 // and half.
-constexpr int kParts = int(kPack) / kLanes;
-
 struct LaneSums {
     Floats part[kParts];
 };
@@ -188,13 +205,14 @@ void embedding_sums(const GlobalView& view, const float* angles, size_t n_rows, 
     double* first = sum + D;                                               // (D)
     double* products = first + D;                                          // (D)
     for (size_t j = 0; j < D; ++j) {
-        for (size_t i = 0; i < n_rows; i += kLanes) {
-            const Floats angle = load<Floats>(angles + j * kSumRows + i);
-            CosSin wave = {};
+        for (size_t i = 0; i < n_rows; i += kPack) {
+            Waves waves = {};
             for (size_t m = 0; m < M; ++m) {
-                wave = view.doubled[m] ? twice(wave) : cos_sin(angle * view.factor[m]);
-                store(deviation + (m * D + j) * kSumRows + i,
-                      fused(wave.sin, splat(view.sin_weight[m * D + j]), wave.cos * view.cos_weight[m * D + j]));
+                next_waves(view, m, angles + j * kSumRows + i, waves);
+                const Floats cos_weight = splat(view.cos_weight[m * D + j]), sin_weight = splat(view.sin_weight[m * D + j]);
+                float* to = deviation + (m * D + j) * kSumRows + i;
+                for (int p = 0; p < kParts; ++p)
+                    store(to + p * kLanes, fused(waves.part[p].sin, sin_weight, waves.part[p].cos * cos_weight));
             }
         }
     }

@@ -177,33 +177,55 @@ std::vector<Knot<T>> fit_knots(const std::vector<T>& sorted, size_t exact_size, 
 template std::vector<Knot<float>> fit_knots<float>(const std::vector<float>&, size_t, const double*, size_t);
 template std::vector<Knot<double>> fit_knots<double>(const std::vector<double>&, size_t, const double*, size_t);
 
-std::vector<Knot<float>> fit_knots_and_rank(float* scores, size_t n, std::vector<Placed>& sorted,
-                                            std::vector<Placed>& buffer) {
+namespace {
+
+// Sorts by buckets over the bits of (score - lowest), as Cdf has them, then by insertion.
+void sort_scores(const float* scores, size_t n, std::vector<Placed>& sorted, std::vector<uint16_t>& bucket_of) {
+    constexpr size_t kBuckets = 8192, kSample = 64;
+    const auto [least, greatest] = std::minmax_element(scores, scores + n);
+    const float lowest = *least, highest = *greatest;
+    // The lowest of a sample: below it, one bucket is enough.
+    float low = highest;
+    for (size_t i = 0; i < n; i += 1 + n / kSample)
+        if (scores[i] > lowest) low = std::min(low, scores[i]);
+    const uint32_t low_key = gap_key(low - lowest), span = gap_key(highest - lowest) - low_key;
+    int shift = 0;
+    while ((span >> shift) >= kBuckets) ++shift;
+    uint16_t places[kBuckets] = {};
+    bucket_of.resize(n);
+    for (size_t i = 0; i < n; ++i)
+        bucket_of[i] = uint16_t((std::max(gap_key(scores[i] - lowest), low_key) - low_key) >> shift);
+    for (size_t i = 0; i < n; ++i) ++places[bucket_of[i]];
+    uint16_t place = 0;
+    for (size_t b = 0; b <= span >> shift; ++b) {
+        const uint16_t here = places[b];
+        places[b] = place;
+        place = uint16_t(place + here);
+    }
     sorted.resize(n);
-    buffer.resize(n);
-    uint32_t counts[3 * kDigits] = {};
-    for (size_t i = 0; i < n; ++i) {
-        const uint32_t key = ordered_key(scores[i] + 0.0f);  // -0 and 0 are one value
-        sorted[i] = {key, uint32_t(i)};
-        for (size_t pass = 0; pass < 3; ++pass) ++counts[pass * kDigits + ((key >> (pass * kDigitBits)) & (kDigits - 1))];
+    for (size_t i = 0; i < n; ++i) sorted[places[bucket_of[i]]++] = {scores[i], uint32_t(i)};
+    size_t moves = 16 * n;
+    for (size_t i = 1; i < n; ++i) {
+        const Placed one = sorted[i];
+        size_t to = i;
+        for (; to > 0 && sorted[to - 1].score > one.score && moves > 0; --to, --moves) sorted[to] = sorted[to - 1];
+        sorted[to] = one;
     }
-    for (size_t pass = 0; pass < 3; ++pass) {
-        uint32_t* count = counts + pass * kDigits;
-        uint32_t place = 0;
-        for (size_t digit = 0; digit < kDigits; ++digit) {
-            const uint32_t here = count[digit];
-            count[digit] = place;
-            place += here;
-        }
-        for (const Placed& one : sorted) buffer[count[(one.key >> (pass * kDigitBits)) & (kDigits - 1)]++] = one;
-        sorted.swap(buffer);
-    }
+    if (moves == 0)
+        std::sort(sorted.begin(), sorted.end(), [](const Placed& a, const Placed& b) { return a.score < b.score; });
+}
+
+}  // namespace
+
+std::vector<Knot<float>> fit_knots_and_rank(float* scores, size_t n, std::vector<Placed>& sorted,
+                                            std::vector<uint16_t>& buckets) {
+    sort_scores(scores, n, sorted, buckets);
     std::vector<Knot<float>> knots;
     knots.reserve(n + kRoom);
     for (size_t first = 0, last; first < n; first = last) {
-        const uint32_t key = sorted[first].key;
-        for (last = first + 1; last < n && sorted[last].key == key;) ++last;
-        knots.push_back({scores[sorted[first].row], uint32_t(first + last)});
+        const float score = sorted[first].score;
+        for (last = first + 1; last < n && sorted[last].score == score;) ++last;
+        knots.push_back({score, uint32_t(first + last)});
         for (size_t i = first; i < last; ++i) scores[sorted[i].row] = float(first + last);
     }
     return knots;
@@ -226,13 +248,13 @@ Cdf<T>::Cdf(std::vector<Knot<T>> knots, double n_rows, double smallest_range)
     const size_t most_buckets = std::min(kMostBuckets, 2 * n_knots_);
     while ((span >> shift_) >= most_buckets) ++shift_;
     last_bucket_ = span >> shift_;
-    starts_.resize(last_bucket_ + 1);
+    // The first knot of each bucket; where there is none, the next bucket's.
+    starts_.assign(last_bucket_ + 1, kMostKnots);
+    for (size_t j = n_knots_; j-- > 0;) starts_[bucket(knots_[j].value)] = uint16_t(j);
     size_t fullest = 1;
-    for (size_t b = 0, j = 0; b <= last_bucket_; ++b) {
-        const size_t before = j;
-        starts_[b] = uint16_t(before);
-        while (j < n_knots_ && bucket(knots_[j].value) == b) ++j;
-        fullest = std::max(fullest, j - before);
+    for (size_t b = last_bucket_ + 1, next = n_knots_; b-- > 0; next = starts_[b]) {
+        starts_[b] = uint16_t(std::min<size_t>(starts_[b], next));
+        fullest = std::max(fullest, next - starts_[b]);
     }
     while (2 * first_step_ <= fullest) first_step_ *= 2;
     knots_.resize(n_knots_ + 2 * first_step_, {std::numeric_limits<T>::infinity(), knots_.back().level});

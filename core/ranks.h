@@ -8,6 +8,8 @@
 
 namespace rgld {
 
+constexpr size_t kMostKnots = 65535;
+
 // What ranks are counted in, so that the ranks of training rows are whole numbers: 2n halves of a row.
 double rank_unit(double n_rows);
 
@@ -23,13 +25,14 @@ struct Knot {
 template <class T>
 std::vector<Knot<T>> fit_knots(const std::vector<T>& sorted, size_t exact_size, const double* grid, size_t grid_size);
 
-// All knots of the training scores; each score is then replaced by its level, a whole number that a float holds.
-// The buffers are room for n.
+// All knots of at most kMostKnots training scores; each score is then replaced by its level, a whole number that a float
+// holds. The buffers are room for n.
 struct Placed {
-    uint32_t key, row;
+    float score;
+    uint32_t row;
 };
 std::vector<Knot<float>> fit_knots_and_rank(float* scores, size_t n, std::vector<Placed>& sorted,
-                                            std::vector<Placed>& buffer);
+                                            std::vector<uint16_t>& buckets);
 
 // Sorts by the bits of the numbers, one digit after the other; `buffer` is room for as many.
 template <class T>
@@ -65,8 +68,6 @@ class Cdf {
     size_t first_step_ = 1;
     double rank_unit_, edge_, tail_unit_;
 };
-
-constexpr size_t kMostKnots = 65535;
 
 extern template class Cdf<float>;
 extern template class Cdf<double>;

@@ -8,9 +8,10 @@ from scipy.special import ndtr
 from sklearn.preprocessing import QuantileTransformer, RobustScaler, StandardScaler
 
 from rgld import RGLD, _kernels, _random
-from rgld._global import base_bandwidths, draw_pairs
+from rgld._global import PAIR_ROWS, base_bandwidths, draw_pairs
 from rgld._kernels import elementary
 from rgld._kernels.blocks import BLOCK_BYTES, LARGEST_BLOCK, SMALLEST_BLOCK, rows_per_block
+from rgld._kernels.numpy_kernels import pair_places
 from rgld._local import draw_local
 from rgld._preprocess import Scaling, choose_preprocessing, column_statistics, fit_scaling, normal_score, scaled_columns
 from rgld._threshold import fit_offset
@@ -82,20 +83,24 @@ def test_pair_distances_by_hand():
     scaling = Scaling("standard", np.zeros(1), np.ones(1), np.zeros((1, 0)))
     views = Views(np.zeros((1, 1), np.int32), f32([[2.0]]))
     rows = _kernels.Rows(X, scaling, 1)
-    i, j = np.array([0, 1, 2, 0]), np.array([1, 2, 3, 2])
-    typical = _kernels.pair_distances(rows, views, np.arange(4), i, j)
+    typical = _kernels.pair_distances(rows, views, np.arange(4), 4)
     np.testing.assert_allclose(typical.median, [4.0])  # of 6, 2, 0, 8
-    typical = _kernels.pair_distances(rows, views, np.arange(4), np.array([2, 3, 1, 2, 3]), np.array([3, 2, 0, 3, 2]))
-    np.testing.assert_array_equal(typical, [[0.0], [6.0]])  # of 0, 0, 6, 0, 0
+    typical = _kernels.pair_distances(rows, views, np.arange(4), 6)
+    np.testing.assert_allclose(typical.median, [4.0])  # and 8, 2
+    same = _kernels.Rows(X[[2, 0, 3, 2, 3, 2, 3, 2]], scaling, 1)
+    typical = _kernels.pair_distances(same, views, np.arange(8), 8)
+    np.testing.assert_array_equal(typical, [[0.0], [8.0]])  # of 8, 8, 0, 0, 0, 0, 0, 0
 
 
 def test_pairs_are_never_of_a_row_with_itself():
     for n in (2, 3, 50):
-        rows, i, j = draw_pairs(0, n, 5000)
+        pairs = draw_pairs(0, n, 5000)
+        i, j = pair_places(n, pairs.n_pairs)
         assert np.all(i != j)
-        assert set(rows[i]) == set(rows[j]) == set(range(n))
-    rows, _, _ = draw_pairs(0, 10_000, 10)
-    assert len(set(rows)) == 2048
+        assert set(pairs.rows[i]) == set(pairs.rows[j]) == set(range(n))
+        assert len(i) == n * (n // 2)
+    assert draw_pairs(0, 50, 70).n_pairs == 70
+    assert len(set(draw_pairs(0, 10_000, 10).rows)) == PAIR_ROWS
 
 
 def test_quasi_monte_carlo_normals_are_normal_in_every_view():

@@ -5,6 +5,7 @@ import pytest
 
 from rgld import RGLD, _kernels
 from rgld._global import draw_pairs
+from rgld._kernels.numpy_kernels import pair_places
 from rgld._local import draw_local
 from rgld._views import view_shape
 
@@ -55,7 +56,8 @@ def draws_of(detector, n):
             )
         ]
     pairs = draw_pairs(p["random_state"], n, p["n_bandwidth_pairs"])
-    return global_views, local_views, list(zip(pairs.rows[pairs.i].tolist(), pairs.rows[pairs.j].tolist(), strict=True))
+    i, j = pair_places(len(pairs.rows), pairs.n_pairs)
+    return global_views, local_views, list(zip(pairs.rows[i].tolist(), pairs.rows[j].tolist(), strict=True))
 
 
 def twin_of(detector, train, new):

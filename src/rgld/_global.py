@@ -15,9 +15,9 @@ from . import _kernels, _random
 from ._model import SMALLEST_BANDWIDTH, SMALLEST_STD, GlobalBranch
 from ._views import Views, ViewShape, draw_views
 
-PAIR_ROWS = 2048
-"""Pairs are drawn among so many sampled rows: each is projected once, and the median distance of 8192 pairs varies
-hardly more than with rows drawn anew for every pair."""
+PAIR_ROWS = 512
+"""Pairs are made of so many sampled rows: each is projected once, and the median distance of 8192 pairs varies hardly
+more than with rows drawn anew for every pair."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,12 @@ class DrawnGlobal(NamedTuple):
 
 
 class RowPairs(NamedTuple):
-    """Random pairs of rows, rows[i] and rows[j] with i != j."""
+    """Random pairs of rows: every row with its neighbour, then with the one after that, and so on. The rows stand in
+    random order, so that neighbours are random pairs; the last one's neighbour is the first."""
 
     rows: NDArray[np.int64]
     """Row numbers, all different."""
-    i: NDArray[np.int64]
-    j: NDArray[np.int64]
+    n_pairs: int
 
 
 def draw_global(seed: int, n_views: int, shape: ViewShape, n_random_features: int) -> DrawnGlobal:
@@ -61,12 +61,10 @@ def draw_global(seed: int, n_views: int, shape: ViewShape, n_random_features: in
 
 
 def draw_pairs(seed: int, n_rows: int, n_pairs: int) -> RowPairs:
-    """Draw row pairs, once for all views, among at most `PAIR_ROWS` rows."""
+    """Draw row pairs, once for all views, of at most `PAIR_ROWS` rows; at most as many pairs as there are."""
     rng = _random.child(seed, _random.GLOBAL, _random.PAIRS)
     rows = rng.choice(n_rows, min(n_rows, PAIR_ROWS), replace=False)
-    i = rng.integers(len(rows), size=n_pairs)
-    j = rng.integers(len(rows) - 1, size=n_pairs)
-    return RowPairs(rows, i, j + (j >= i))
+    return RowPairs(rows, min(n_pairs, len(rows) * (len(rows) // 2)))
 
 
 def base_bandwidths(typical: _kernels.Distances) -> NDArray[np.float64]:

@@ -59,8 +59,7 @@ def pair_distances(
     features: NDArray[np.int32],
     projection: Floats,
     numbers: NDArray[np.int64],
-    i: NDArray[np.int64],
-    j: NDArray[np.int64],
+    n_pairs: int,
     smallest: float,
     n_threads: int,
 ) -> tuple[Doubles, Doubles]: ...

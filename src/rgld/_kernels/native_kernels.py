@@ -86,12 +86,10 @@ def column_statistics(X: NDArray[np.floating], n_threads: int, n_quantiles: int)
     )
 
 
-def pair_distances(
-    rows: Rows, views: Views, numbers: NDArray[np.int64], i: NDArray[np.int64], j: NDArray[np.int64]
-) -> Distances:
-    """Return what is typical of the distances between the rows numbers[i] and numbers[j] in each view."""
-    arrays = (views.features, views.projection, numbers, i, j)
-    return Distances(*_core.pair_distances(rows.native, *arrays, SMALLEST_BANDWIDTH, rows.n_threads))
+def pair_distances(rows: Rows, views: Views, numbers: NDArray[np.int64], n_pairs: int) -> Distances:
+    """Return what is typical of the distances between pairs of the numbered rows in each view."""
+    arrays = (views.features, views.projection, numbers)
+    return Distances(*_core.pair_distances(rows.native, *arrays, n_pairs, SMALLEST_BANDWIDTH, rows.n_threads))
 
 
 def project_rows(rows: Rows, views: Views, numbers: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -157,8 +155,9 @@ def view_scores(rows: Rows, branch: GlobalBranch | LocalBranch) -> NDArray[np.fl
 
 def fit_ranks(rows: Rows, branch: GlobalBranch | LocalBranch) -> tuple[BranchRanks, Scores]:
     """Return the distributions of the training rows' scores, and their branch scores."""
+    grid = grid_ranks(rows.n_rows) if rows.n_rows > EXACT_CDF_SIZE else np.empty(0)
     native, scores = _native_branch(branch, rows.native.n_columns).fit_ranks(
-        rows.native, EXACT_CDF_SIZE, grid_ranks(rows.n_rows), SMALLEST_RANGE, rows.n_threads
+        rows.native, EXACT_CDF_SIZE, grid, SMALLEST_RANGE, rows.n_threads
     )
     return NativeRanks(native, rows.n_rows), scores
 

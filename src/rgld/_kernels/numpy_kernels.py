@@ -54,10 +54,17 @@ def column_statistics(X: NDArray[np.floating], n_threads: int, n_quantiles: int)
     return sorted_column_statistics(X, n_quantiles)
 
 
-def pair_distances(
-    rows: Rows, views: Views, numbers: NDArray[np.int64], i: NDArray[np.int64], j: NDArray[np.int64]
-) -> Distances:
-    """Return what is typical of the distances between the rows numbers[i] and numbers[j] in each view."""
+def pair_places(n_rows: int, n_pairs: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the places i and j of each pair: of all places with the next, then with the second next, and so on,
+    around the end."""
+    pairs = np.arange(n_pairs)
+    i = pairs % n_rows
+    return i, (i + 1 + pairs // n_rows) % n_rows
+
+
+def pair_distances(rows: Rows, views: Views, numbers: NDArray[np.int64], n_pairs: int) -> Distances:
+    """Return what is typical of the distances between pairs of the numbered rows in each view."""
+    i, j = pair_places(len(numbers), n_pairs)
     columns = rows.take(numbers).astype(np.float64)
     median, mean_positive = [], []
     for features, projection in zip(views.features, views.projection, strict=True):
