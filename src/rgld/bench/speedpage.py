@@ -8,7 +8,7 @@ import numpy as np
 from .figures import ACCENT, MUTED, OURS, STYLE
 from .speed import FOREST
 
-FEW_RUNS = "Measured in one run of `rgld bench speed`; detectors take turns, times are medians."
+FEW_RUNS = "Measured in one run of `rgld bench speed`; a warm time is the median of repeats right after a fit that is not counted."
 
 
 def write_page(speed: dict[str, Any], out: Path) -> None:
@@ -125,8 +125,8 @@ def _stages(speed: dict[str, Any]) -> str:
         "## Where the time goes\n\nA fit of 7000 and a scoring of 3000 rows, 20 columns, repeated in one process.\n\n"
         f"{_table(['stage', 'ms', 'share'], [*rows, ['all', _ms(total), '']])}\n\n"
         "The view scores are close to the limit of the processor's arithmetic (below): 400 distances and the selection of ten neighbours in each of ten views, and 400 cosines at "
-        "four bandwidths. What is left to gain is in the sums (every pair of random features of a view), in sorting the scores of fifty views, and, when fits of different "
-        f"detectors take turns as in the table above, in fetching memory anew. On the same splits the NumPy twin takes {numpy:.1f} times as long."
+        "four bandwidths. What is left to gain is in the sums (every pair of random features of a view) and in sorting the scores of fifty views. "
+        f"On the same splits the NumPy twin takes {numpy:.1f} times as long."
     )
 
 
