@@ -138,6 +138,11 @@ def _limit_memory(n_bytes: int) -> None:
 
 def peak_memory_mb() -> float | None:
     """Return the most memory this process has held so far; None where that cannot be known."""
+    status = Path("/proc/self/status")
+    if status.exists():  # getrusage counts what the parent process held when this one was started
+        for line in status.read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return round(int(line.split()[1]) / 2**10, 1)
     try:
         import resource
     except ImportError:  # not on this platform
