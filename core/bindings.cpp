@@ -80,8 +80,8 @@ struct PyRows {
     PyRows(AnyMatrix matrix, nb::object owner, const Scaling& scaling, bool keep, int n_threads)
         : X(matrix),
           scaling_owner(owner),
-          rows(matrix_of(matrix), scaling, rows_per_block(matrix.shape(0), matrix.shape(1))) {
-        require(matrix.shape(1) == scaling.n_columns, "the matrix has other columns than the scaling");
+          rows(matrix_of(matrix), scaling, rows_per_block(matrix.shape(0), scaling.n_columns())) {
+        require(matrix.shape(1) == scaling.n_inputs, "the matrix has other columns than the scaling");
         if (keep) run_freely(n_threads, [&](const Run& run) { rows.keep_scaled(run); });
     }
 };
@@ -97,7 +97,7 @@ Views views_of(const In<int32_t, 2>& features, const In<float, 3>& projection, s
     require(projection.size() > 0, "a view has features and dimensions");
     for (size_t i = 0; i < features.size(); ++i)
         require(features.data()[i] >= 0 && size_t(features.data()[i]) < n_columns, "a feature is not a column");
-    return {features.shape(0), features.shape(1), projection.shape(2), copied(features), copied(projection)};
+    return Views(features.shape(0), features.shape(1), projection.shape(2), copied(features), copied(projection));
 }
 
 struct PyBranch {
@@ -159,12 +159,28 @@ NB_MODULE(_core, m) {
     });
 
     nb::class_<Scaling>(m, "Scaling")
-        .def("__init__", [](Scaling* self, In<double, 1> center, In<double, 1> scale, In<double, 2> quantiles,
+        .def("__init__", [](Scaling* self, const std::vector<std::string>& kinds, In<double, 1> center,
+                            In<double, 1> scale, In<double, 1> shift, In<double, 1> unit, In<double, 2> quantiles,
                             double largest_value, double smallest_level) {
-            const size_t d = center.size();
-            require(scale.size() == d && quantiles.shape(0) == d, "the arrays of a scaling have different lengths");
-            new (self) Scaling{d,  copied(center), copied(scale), quantiles.shape(1), copied(quantiles), largest_value,
-                               smallest_level};
+            require(!kinds.empty() && center.size() > 0 && center.size() % kinds.size() == 0,
+                    "a scaling has a kind and columns");
+            const size_t n = center.size(), d = n / kinds.size();
+            require(scale.size() == n && shift.size() == n && unit.size() == n,
+                    "the arrays of a scaling have different lengths");
+            Scaling scaling{d, {}, copied(center), copied(scale), copied(shift), copied(unit), {}, largest_value};
+            for (const std::string& kind : kinds) {
+                const bool by_quantiles = kind == "quantile";
+                require(!by_quantiles || (quantiles.shape(0) == d && quantiles.shape(1) > 0),
+                        "the arrays of a scaling have different lengths");
+                scaling.kinds.push_back(by_quantiles         ? Scaling::Kind::kQuantile
+                                        : kind == "arcsinh" ? Scaling::Kind::kArcsinh
+                                                             : Scaling::Kind::kLinear);
+            }
+            if (quantiles.shape(1) > 0)
+                for (size_t c = 0; c < d; ++c)
+                    scaling.curves.push_back(
+                        quantile_curve(quantiles.data() + c * quantiles.shape(1), quantiles.shape(1), smallest_level));
+            new (self) Scaling(std::move(scaling));
         });
 
     nb::class_<PyRows>(m, "Rows")
@@ -173,6 +189,12 @@ NB_MODULE(_core, m) {
                  new (self) PyRows(X, scaling, nb::cast<const Scaling&>(scaling), keep, n_threads);
              })
         .def_prop_ro("n_columns", [](const PyRows& self) { return self.rows.n_columns(); })
+        .def("moments",
+             [](const PyRows& self, int n_threads) {
+                 std::vector<double> mean(self.rows.n_columns()), std(self.rows.n_columns());
+                 run_freely(n_threads, [&](const Run& run) { self.rows.moments(run, mean.data(), std.data()); });
+                 return nb::make_tuple(array_of(std::move(mean)), array_of(std::move(std)));
+             })
         .def("take", [](const PyRows& self, In<int64_t, 1> numbers) {
             require_rows(self, numbers.data(), numbers.size());
             const size_t n = numbers.size(), d = self.rows.n_columns();

@@ -11,8 +11,6 @@ namespace rgld {
 namespace {
 
 constexpr size_t kSlabFloats = 48 * 1024 * 1024;       // 192 MiB of view scores at a time
-constexpr size_t kPartialDoubles = 8 * 1024 * 1024;    // 64 MiB of partial sums
-constexpr size_t kMostPartials = 256;
 constexpr size_t kEvenShares = 4;  // of a task, for a few threads
 
 // Working memory of one thread, made when the thread first needs it. Aligned for the widest vector.
@@ -36,6 +34,21 @@ size_t workers(const Run& run) { return size_t(std::max(run.n_threads, 1)); }
 }  // namespace
 
 // ---- branches
+
+Views::Views(size_t n_views, size_t n_features, size_t n_out, std::vector<int32_t> features,
+             std::vector<float> projection)
+    : n_views(n_views),
+      n_features(n_features),
+      n_out(n_out),
+      features(std::move(features)),
+      projection(std::move(projection)) {
+    for (size_t t = 0; t < n_views; ++t) {
+        const float* matrix = projection_of(t);
+        size_t size = n_features * n_out;
+        while (size > n_out && matrix[size - 1] == 0.0f) --size;
+        n_used.push_back((size + n_out - 1) / n_out);
+    }
+}
 
 GlobalBranch::GlobalBranch(Views directions, std::vector<double> multipliers, std::vector<float> cos_weights,
                            std::vector<float> sin_weights, std::vector<float> constants)
@@ -73,20 +86,16 @@ void GlobalBranch::view_scores(size_t t, const float* columns, size_t stride, si
 void GlobalBranch::embedding_sums(const Rows& rows, const Run& run, double* phi, double* phi_phi) const {
     const size_t T = n_views(), D = directions_.n_out, M = factors_.size(), stride = rows.stride();
     const size_t size = T * M * D * (D + 1);
-    // Blocks are summed in runs whose number depends on the table and the model only, then the runs in their order.
-    const size_t most = std::min(kMostPartials, std::max<size_t>(1, kPartialDoubles / size));
-    const size_t run_length = (rows.n_blocks() + most - 1) / most;
-    const size_t n_runs = (rows.n_blocks() + run_length - 1) / run_length;
-    std::vector<double> partial(n_runs * size);
+    const SumRuns runs(rows.n_blocks(), size);
+    std::vector<double> partial(runs.count * size);
     Workspace workspace(workers(run));
-    run_tasks(run, n_runs, [&](size_t part, size_t worker) {
+    run_tasks(run, runs.count, [&](size_t part, size_t worker) {
         const size_t angles_size = D * kSumRows, columns_size = rows.n_columns() * stride;
         float* angles =
             workspace.get(worker, columns_size + angles_size + embedding_scratch(D, M)) + columns_size;
         double* phi_sum = partial.data() + part * size;
         double* phi_phi_sum = phi_sum + T * M * D;
-        const size_t end = std::min(rows.n_blocks(), (part + 1) * run_length);
-        for (size_t block = part * run_length; block < end; ++block) {
+        for (size_t block = runs.begin(part); block < runs.end(part); ++block) {
             const float* columns = rows.columns(block, angles - columns_size);
             for (size_t t = 0; t < T; ++t) {
                 for (size_t start = 0; start < rows.n_rows(block); start += kSumRows) {
@@ -100,7 +109,7 @@ void GlobalBranch::embedding_sums(const Rows& rows, const Run& run, double* phi,
     });
     std::fill(phi, phi + T * M * D, 0.0);
     std::fill(phi_phi, phi_phi + T * M * D * D, 0.0);
-    for (size_t part = 0; part < n_runs; ++part) {
+    for (size_t part = 0; part < runs.count; ++part) {
         const double* from = partial.data() + part * size;
         for (size_t i = 0; i < T * M * D; ++i) phi[i] += from[i];
         for (size_t i = 0; i < T * M * D * D; ++i) phi_phi[i] += from[T * M * D + i];
@@ -139,12 +148,13 @@ namespace {
 // One view's projection (r, stride) of the numbered rows.
 std::vector<float> projected_rows(const Rows& rows, const Views& views, size_t t, const int64_t* numbers, size_t count) {
     const size_t stride = padded(count, kPack);
-    std::vector<float> columns(views.n_features * stride), z(views.n_out * stride);
-    rows.take(numbers, count, views.features_of(t), views.n_features, columns.data(), stride);
-    std::vector<int32_t> all(views.n_features);
+    const size_t m = views.n_used[t];
+    std::vector<float> columns(m * stride), z(views.n_out * stride);
+    rows.take(numbers, count, views.features_of(t), m, columns.data(), stride);
+    std::vector<int32_t> all(m);
     std::iota(all.begin(), all.end(), 0);
-    kernels().project(columns.data(), stride, count, all.data(), views.n_features, views.projection_of(t), views.n_out,
-                      z.data(), stride);
+    kernels().project(columns.data(), stride, count, all.data(), m, views.projection_of(t), views.n_out, z.data(),
+                      stride);
     return z;
 }
 

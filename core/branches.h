@@ -13,20 +13,24 @@
 
 namespace rgld {
 
-// T views of equal shape: features S_t (T, m), and a matrix (T, m, n_out) that each is multiplied with.
+// T views: features S_t (T, m), and a matrix (T, m, n_out) that each is multiplied with. A view of fewer features ends
+// in zeros, which are left out.
 struct Views {
     size_t n_views, n_features, n_out;
     std::vector<int32_t> features;
     std::vector<float> projection;
+    std::vector<size_t> n_used;  // (T): features that are not zeros at the end
+
+    Views(size_t n_views, size_t n_features, size_t n_out, std::vector<int32_t> features, std::vector<float> projection);
 
     const int32_t* features_of(size_t t) const { return features.data() + t * n_features; }
     const float* projection_of(size_t t) const { return projection.data() + t * n_features * n_out; }
     void project(size_t t, const float* columns, size_t stride, size_t n_rows, float* out, size_t out_stride) const {
-        kernels().project(columns, stride, n_rows, features_of(t), n_features, projection_of(t), n_out, out, out_stride);
+        kernels().project(columns, stride, n_rows, features_of(t), n_used[t], projection_of(t), n_out, out, out_stride);
     }
     void project_fused(size_t t, const float* columns, size_t stride, size_t n_rows, float* out,
                        size_t out_stride) const {
-        kernels().project_fused(columns, stride, n_rows, features_of(t), n_features, projection_of(t), n_out, out,
+        kernels().project_fused(columns, stride, n_rows, features_of(t), n_used[t], projection_of(t), n_out, out,
                                 out_stride);
     }
     // Projected rows are held for so many rows at a time: a share of the cache, whatever n_out is.

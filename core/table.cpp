@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace rgld {
 namespace {
@@ -11,76 +12,85 @@ constexpr size_t kKeptFloats = 16 * 1024 * 1024;  // 64 MiB of scaled columns
 constexpr size_t kSmallestBlock = 64, kLargestBlock = 2048;
 constexpr size_t kShareableRows = 512, kEvenShares = 4;
 
+constexpr size_t kTile = 64;  // rows that are scaled at a time
+constexpr double kLargestDouble = std::numeric_limits<double>::max();
+
 struct Range {
     size_t start;
     size_t operator[](size_t i) const { return start + i; }
 };
 
-template <class T, class Numbers>
-void scale_linearly(const Scaling& s, const Matrix& X, size_t c, const Numbers& rows, size_t count, float* to) {
-    const T* from = X.column<T>(c);
-    const double center = s.center[c], scale = s.scale[c], largest = s.largest_value;
-    for (size_t i = 0; i < count; ++i) {
-        const double x = (double(from[ptrdiff_t(rows[i]) * X.row_step]) - center) / scale;
-        to[i] = float(std::min(std::max(x, -largest), largest));
-    }
-}
+template <class Function>
+struct Numbered {
+    const Function& function;
+    size_t operator[](size_t i) const { return function(i); }
+};
 
-// The normal quantile of a value's place among the sorted quantiles, see normal_score in rgld/_preprocess.py.
-double normal_score(double value, const double* quantiles, size_t n, double smallest_level) {
-    double level;
-    if (value < quantiles[0]) {
-        level = 0.0;
-    } else if (!(value <= quantiles[n - 1])) {  // or not a number
-        level = 1.0;
-    } else {
-        const size_t first = size_t(std::lower_bound(quantiles, quantiles + n, value) - quantiles);
-        double place;
-        if (quantiles[first] == value) {
-            const size_t last = size_t(std::upper_bound(quantiles + first, quantiles + n, value) - quantiles) - 1;
-            place = 0.5 * double(first + last);
-        } else {
-            const double low = quantiles[first - 1];
-            place = double(first - 1) + (value - low) / (quantiles[first] - low);
-        }
-        level = place / double(std::max<size_t>(1, n - 1));
-    }
-    return normal_quantile(std::min(std::max(level, smallest_level), 1.0 - smallest_level));
-}
-
-template <class T, class Numbers>
-void scale_by_quantiles(const Scaling& s, const Matrix& X, size_t c, const Numbers& rows, size_t count, float* to) {
-    const T* from = X.column<T>(c);
-    const double* quantiles = s.quantiles.data() + c * s.n_quantiles;
-    for (size_t i = 0; i < count; ++i) {
-        const double x = double(from[ptrdiff_t(rows[i]) * X.row_step]);
-        to[i] = float(normal_score(x, quantiles, s.n_quantiles, s.smallest_level));
-    }
+// Calls to(i, x) with the numbered rows' values of a column.
+template <class Numbers, class To>
+void read_column(const Matrix& X, size_t c, const Numbers& rows, size_t count, To&& to) {
+    const auto read = [&](const auto* from) {
+        for (size_t i = 0; i < count; ++i) to(i, double(from[ptrdiff_t(rows[i]) * X.row_step]));
+    };
+    X.is_double ? read(X.column<double>(c)) : read(X.column<float>(c));
 }
 
 template <class Numbers>
 void scale_column(const Scaling& s, const Matrix& X, size_t c, const Numbers& rows, size_t count, float* to) {
-    if (s.n_quantiles == 0)
-        X.is_double ? scale_linearly<double>(s, X, c, rows, count, to) : scale_linearly<float>(s, X, c, rows, count, to);
-    else
-        X.is_double ? scale_by_quantiles<double>(s, X, c, rows, count, to)
-                    : scale_by_quantiles<float>(s, X, c, rows, count, to);
+    const size_t column = c % s.n_inputs;
+    const double center = s.center[c], scale = s.scale[c], shift = s.shift[c], unit = s.unit[c];
+    const double largest = s.largest_value;
+    switch (s.kinds[c / s.n_inputs]) {
+        case Scaling::Kind::kLinear:
+            return read_column(X, column, rows, count, [=](size_t i, double x) {
+                to[i] = float(std::min(std::max((x - center) / scale, -largest), largest));
+            });
+        case Scaling::Kind::kArcsinh:
+            return read_column(X, column, rows, count, [=](size_t i, double x) {
+                // Beyond the range of float64 there is no difference left: the largest number will do.
+                const double z = std::min(std::max((x - center) / scale, -kLargestDouble), kLargestDouble);
+                to[i] = float(std::min(std::max((std::asinh(z) - shift) / unit, -largest), largest));
+            });
+        case Scaling::Kind::kQuantile: {
+            const Cdf<double>& curve = s.curves[column];
+            const double lowest = curve.knot(0).value, highest = curve.knot(curve.n_knots() - 1).value;
+            for (size_t start = 0; start < count; start += kTile) {
+                double values[kTile], scores[kTile] = {};
+                const size_t n = std::min(kTile, count - start);
+                const auto part = [&](size_t i) { return size_t(rows[start + i]); };
+                read_column(X, column, Numbered<decltype(part)>{part}, n,
+                            [&](size_t i, double x) { values[i] = std::min(std::max(x, lowest), highest); });
+                curve.add_ranks(values, n, scores);
+                for (size_t i = 0; i < n; ++i) to[start + i] = float(scores[i]);
+            }
+        }
+    }
 }
 
 }  // namespace
 
 void Scaling::apply(const Matrix& X, size_t start, size_t count, float* columns, size_t stride) const {
     // A few rows at a time: all columns of them are in the cache when the next column is read.
-    constexpr size_t kTile = 64;
     for (size_t tile = 0; tile < count; tile += kTile)
-        for (size_t c = 0; c < n_columns; ++c)
+        for (size_t c = 0; c < n_columns(); ++c)
             scale_column(*this, X, c, Range{start + tile}, std::min(kTile, count - tile), columns + c * stride + tile);
-    for (size_t c = 0; c < n_columns; ++c) std::fill(columns + c * stride + count, columns + (c + 1) * stride, 0.0f);
+    for (size_t c = 0; c < n_columns(); ++c) std::fill(columns + c * stride + count, columns + (c + 1) * stride, 0.0f);
 }
 
 void Scaling::apply(const Matrix& X, size_t c, const int64_t* rows, size_t count, float* column, size_t stride) const {
     scale_column(*this, X, c, rows, count, column);
     std::fill(column + count, column + stride, 0.0f);
+}
+
+Cdf<double> quantile_curve(const double* quantiles, size_t n, double smallest_level) {
+    std::vector<Knot<double>> knots;
+    for (size_t first = 0, last; first < n; first = last) {
+        for (last = first + 1; last < n && quantiles[last] == quantiles[first];) ++last;
+        const double level = 0.5 * double(first + last - 1) / double(std::max<size_t>(1, n - 1));
+        knots.push_back(
+            {quantiles[first], normal_quantile(std::min(std::max(level, smallest_level), 1.0 - smallest_level))});
+    }
+    return Cdf<double>(std::move(knots), double(n), 1.0);
 }
 
 size_t rows_per_block(size_t n_rows, size_t n_columns) {
@@ -104,6 +114,43 @@ const float* Rows::columns(size_t block, float* buffer) const {
     if (!kept_.empty()) return kept_.data() + block * n_columns() * stride_;
     scaling_.apply(X_, first_row(block), n_rows(block), buffer, stride_);
     return buffer;
+}
+
+SumRuns::SumRuns(size_t n_blocks, size_t size) : n_blocks(n_blocks) {
+    constexpr size_t kPartialDoubles = 8 * 1024 * 1024;  // 64 MiB of partial sums
+    constexpr size_t kMostRuns = 256;
+    const size_t most = std::min(kMostRuns, std::max<size_t>(1, kPartialDoubles / size));
+    length = (n_blocks + most - 1) / most;
+    count = (n_blocks + length - 1) / length;
+}
+
+void Rows::moments(const Run& run, double* mean, double* std) const {
+    const size_t n = n_columns(), size = 2 * n;
+    const SumRuns runs(n_blocks(), size);
+    std::vector<double> partial(runs.count * size);
+    run_tasks(run, runs.count, [&](size_t part, size_t) {
+        std::vector<float> buffer(n * stride_);
+        double* sums = partial.data() + part * size;
+        for (size_t block = runs.begin(part); block < runs.end(part); ++block) {
+            const float* values = columns(block, buffer.data());
+            for (size_t c = 0; c < n; ++c) {
+                double sum = 0.0, squares = 0.0;
+                for (size_t i = 0; i < n_rows(block); ++i) {
+                    const double x = double(values[c * stride_ + i]);
+                    sum += x;
+                    squares += x * x;
+                }
+                sums[c] += sum;
+                sums[n + c] += squares;
+            }
+        }
+    });
+    for (size_t part = 1; part < runs.count; ++part)
+        for (size_t i = 0; i < size; ++i) partial[i] += partial[part * size + i];
+    for (size_t c = 0; c < n; ++c) {
+        mean[c] = partial[c] / double(n_rows());
+        std[c] = std::sqrt(std::max(partial[n + c] / double(n_rows()) - mean[c] * mean[c], 0.0));
+    }
 }
 
 void Rows::take(const int64_t* rows, size_t count, const int32_t* features, size_t n_features, float* columns,

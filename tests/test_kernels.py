@@ -210,7 +210,7 @@ def test_any_size(n, d):
 def test_any_values(kind, preprocessing):
     train, new = table(kind, 700, 6), table(kind, 333, 6, seed=1)
     assert_kernels_agree(train, new, preprocessing=preprocessing)
-    assert_same_statistics(train, quantiles_for(preprocessing, len(train)))
+    assert_same_statistics(train, quantiles_for((preprocessing,), len(train)))
 
 
 @pytest.mark.parametrize("n_neighbors", [*range(1, 21), 40])
@@ -274,11 +274,11 @@ def test_any_layout(layout, dtype):
     other = LAYOUTS[layout](X)
     np.testing.assert_array_equal(other, X)
     for preprocessing in SCALINGS:
-        n_quantiles = quantiles_for(preprocessing, len(X))
+        n_quantiles = quantiles_for((preprocessing,), len(X))
         statistics = native_kernels.column_statistics(other, 2, n_quantiles)
         assert_same_bits(vars(statistics).values(), vars(native_kernels.column_statistics(X, 2, n_quantiles)).values())
         assert_same_statistics(other, n_quantiles)
-        scaling = fit_scaling(preprocessing, statistics)
+        scaling = fit_scaling((preprocessing,), statistics)
         numbers = np.array([3, 0, 776, 3])
         for keep in (False, True):
             native, twin = sides(other, scaling, keep=keep)

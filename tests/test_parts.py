@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
+from scipy.special import ndtri
 from sklearn.preprocessing import QuantileTransformer, RobustScaler, StandardScaler
 
 from rgld import RGLD, _kernels, _random
@@ -80,7 +80,7 @@ def test_base_bandwidth_is_the_median_with_two_fallbacks():
 
 def test_pair_distances_by_hand():
     X = np.array([[0.0], [3.0], [4.0], [4.0]])
-    scaling = Scaling("standard", np.zeros(1), np.ones(1), np.zeros((1, 0)))
+    scaling = Scaling(("standard",), np.zeros(1), np.ones(1), np.zeros(1), np.ones(1), np.zeros((1, 0)))
     views = Views(np.zeros((1, 1), np.int32), f32([[2.0]]))
     rows = _kernels.Rows(X, scaling, 1)
     typical = _kernels.pair_distances(rows, views, np.arange(4), 4)
@@ -177,7 +177,7 @@ def X():
 
 
 def scaled(kind, X):
-    return scaled_columns(fit_scaling(kind, column_statistics(X, 400 if kind == "quantile" else 0)), X).T
+    return scaled_columns(fit_scaling((kind,), column_statistics(X, 400 if kind == "quantile" else 0)), X).T
 
 
 def test_standard_and_robust_are_scikit_learns(X):
@@ -276,8 +276,9 @@ def test_quantile_scaling_ignores_monotone_maps(sigma):
 
 def test_normal_score_by_hand():
     quantiles = np.array([0.0, 1.0, 1.0, 1.0, 5.0])
-    levels = ndtr(normal_score(np.array([-3.0, 0.5, 1.0, 3.0, 9.0]), quantiles))
-    np.testing.assert_allclose(levels, [1e-7, 0.125, 0.5, 0.875, 1 - 1e-7], rtol=1e-6)
+    scores = normal_score(np.array([-3.0, 0.5, 1.0, 3.0, 9.0]), quantiles)
+    end = ndtri(1 - 1e-7)
+    np.testing.assert_allclose(scores, [-end, -0.5 * end, 0.0, 0.5 * end, end], rtol=1e-6, atol=1e-12)
 
 
 # Blocks and thresholds

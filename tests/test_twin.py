@@ -6,6 +6,7 @@ import pytest
 from rgld import RGLD, _kernels
 from rgld._global import draw_pairs
 from rgld._kernels.numpy_kernels import pair_places
+from rgld._params import PREPROCESSINGS
 from rgld._local import draw_local
 from rgld._views import view_shape
 
@@ -31,7 +32,7 @@ def tables(kind, n, d, seed):
 def draws_of(detector, n):
     """Everything the detector drew, as the twin takes it."""
     model, p = detector.model_, detector.get_params()
-    shape = view_shape(detector.n_features_in_, p["feature_fraction"], p["min_features"], p["projection_dim"])
+    shape = detector._view_shape()
     global_views = local_views = ()
     if branch := model.global_branch:
         global_views = [
@@ -64,7 +65,9 @@ def twin_of(detector, train, new):
     p = detector.get_params()
     draws = draws_of(detector, len(train))
     multipliers, k = p["bandwidth_multipliers"], p["n_neighbors"]
-    return paper.algorithm_1(train.tolist(), new.tolist(), detector.preprocessing_, *draws, multipliers, k)
+    return paper.algorithm_1(
+        train.tolist(), new.tolist(), detector.model_.scaling.kinds, *draws, multipliers, k, p["local_weight"]
+    )
 
 
 def assert_same_order(actual, expected, tolerance):
@@ -74,9 +77,7 @@ def assert_same_order(actual, expected, tolerance):
     assert np.all((actual[:, None] > actual[None, :])[apart])
 
 
-CASES = [
-    (kind, p) for kind in ("normal", "duplicates", "discrete", "outliers") for p in ("standard", "robust", "quantile")
-]
+CASES = [(kind, p) for kind in ("normal", "duplicates", "discrete", "outliers") for p in PREPROCESSINGS]
 
 
 @pytest.mark.parametrize(("kind", "preprocessing"), [*CASES, ("log-normal", "quantile")])
@@ -126,7 +127,16 @@ def test_order_is_identical_where_nothing_ties():
 
 @pytest.mark.parametrize(
     "ablation",
-    [{"n_local_views": 0}, {"n_global_views": 0}, {"bandwidth_multipliers": (1.0,)}, {"feature_fraction": 1.0}],
+    [
+        {"n_local_views": 0},
+        {"n_global_views": 0},
+        {"bandwidth_multipliers": (1.0,)},
+        {"feature_fraction": 1.0},
+        {"local_weight": 0.8},
+        {"feature_fraction": (1.0, 0.5), "n_global_views": 3},
+        {"preprocessing": ("arcsinh-standard", "standard", "robust"), "n_local_views": 4},
+        {"preprocessing": ("standard", "arcsinh"), "feature_fraction": (0.3, 1.0), "n_local_views": 5},
+    ],
 )
 def test_ablations_equal_the_twin(ablation):
     train, new = tables("normal", 70, 6, 4)

@@ -17,7 +17,7 @@ from ._local import draw_local, fit_local
 from ._model import GlobalBranch, LocalBranch, Model
 from ._params import check_parameters
 from ._persist import load_detector, save_detector
-from ._preprocess import Scaling, choose_preprocessing, fit_scaling, quantiles_for
+from ._preprocess import UNIT_KINDS, Scaling, choose_preprocessing, fit_scaling, quantiles_for, with_moments
 from ._random import root_seed
 from ._ranks import BranchRanks
 from ._table import read_matrix
@@ -121,10 +121,11 @@ class RGLD(OutlierMixin, BaseEstimator):
         n_bandwidth_pairs: int = 8192,
         n_references: int = 400,
         n_neighbors: int = 10,
-        feature_fraction: float = 0.3,
+        feature_fraction: float | tuple[float, ...] = 0.3,
         min_features: int = 3,
         projection_dim: int | str = "auto",
-        preprocessing: str = "auto",
+        preprocessing: str | tuple[str, ...] = "auto",
+        local_weight: float = 0.5,
         contamination: float | str = "auto",
         random_state: int | np.random.RandomState | np.random.Generator | None = None,
         n_jobs: int | None = None,
@@ -140,6 +141,7 @@ class RGLD(OutlierMixin, BaseEstimator):
         self.min_features = min_features
         self.projection_dim = projection_dim
         self.preprocessing = preprocessing
+        self.local_weight = local_weight
         self.contamination = contamination
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -187,21 +189,25 @@ class RGLD(OutlierMixin, BaseEstimator):
         rows = self._rows(matrix, scaling, keep=True)
         global_branch, global_ranks, global_score = self._fit_global(rows, seed)
         local_branch, local_ranks, local_score = self._fit_local(rows, seed)
-        self.model_ = Model(scaling, global_branch, global_ranks, local_branch, local_ranks)
-        anomaly_score = _mean_of_branches(BranchScores(global_score, local_score))
+        self.model_ = Model(scaling, global_branch, global_ranks, local_branch, local_ranks, float(self.local_weight))
+        anomaly_score = _mean_of_branches(BranchScores(global_score, local_score), self.local_weight)
         self.offset_ = fit_offset(self.contamination, anomaly_score)
         return anomaly_score
 
     def _fit_scaling(self, matrix: NDArray[np.floating]) -> Scaling:
         threads = n_threads(self.n_jobs)
-        asked = quantiles_for(self.preprocessing, len(matrix))
+        kinds = () if self.preprocessing == "auto" else _several(self.preprocessing)
+        asked = quantiles_for(kinds, len(matrix))
         statistics = _kernels.column_statistics(matrix, threads, asked)
-        automatic = self.preprocessing == "auto"
-        self.preprocessing_ = choose_preprocessing(statistics) if automatic else self.preprocessing
-        needed = quantiles_for(self.preprocessing_, len(matrix))
+        kinds = kinds or (choose_preprocessing(statistics),)
+        needed = quantiles_for(kinds, len(matrix))
         if needed > asked:
             statistics = _kernels.column_statistics(matrix, threads, needed)
-        return fit_scaling(self.preprocessing_, statistics)
+        scaling = fit_scaling(kinds, statistics)
+        if not set(kinds).isdisjoint(UNIT_KINDS):
+            scaling = with_moments(scaling, *_kernels.column_moments(_kernels.Rows(matrix, scaling, threads)))
+        self.preprocessing_ = kinds if isinstance(self.preprocessing, (tuple, list)) else kinds[0]
+        return scaling
 
     def _fit_global(
         self, rows: _kernels.Rows, seed: int
@@ -223,7 +229,10 @@ class RGLD(OutlierMixin, BaseEstimator):
         return branch, *_kernels.fit_ranks(rows, branch)
 
     def _view_shape(self) -> ViewShape:
-        return view_shape(self.n_features_in_, self.feature_fraction, self.min_features, self.projection_dim)
+        n_scalings = len(_several(self.preprocessing))
+        return view_shape(
+            self.n_features_in_, self.feature_fraction, self.min_features, self.projection_dim, n_scalings
+        )
 
     def _rows(self, matrix: NDArray[np.floating], scaling: Scaling, *, keep: bool) -> _kernels.Rows:
         threads = n_threads(self.n_jobs) if len(matrix) > SHORT_TABLE else 1
@@ -242,7 +251,7 @@ class RGLD(OutlierMixin, BaseEstimator):
 
     def anomaly_score(self, X: ArrayLike) -> Scores:
         """Return the anomaly score s(x) in (0, 1) of each row, higher is more anomalous."""
-        return _mean_of_branches(self.branch_scores(X))
+        return _mean_of_branches(self.branch_scores(X), self.model_.local_weight)
 
     def score_samples(self, X: ArrayLike) -> Scores:
         """Return the negative anomaly score of each row: scikit-learn's sign, lower is more anomalous."""
@@ -271,13 +280,17 @@ class RGLD(OutlierMixin, BaseEstimator):
         save_detector(self, path)
 
 
-def _mean_of_branches(scores: BranchScores) -> Scores:
+def _several(one_or_several: Any) -> tuple[Any, ...]:
+    return tuple(one_or_several) if isinstance(one_or_several, (tuple, list)) else (one_or_several,)
+
+
+def _mean_of_branches(scores: BranchScores, local_weight: float) -> Scores:
     if scores.global_score is None:
         assert scores.local_score is not None, "check_parameters lets no detector without a branch through"
         return scores.local_score
     if scores.local_score is None:
         return scores.global_score
-    return (scores.global_score + scores.local_score) / 2.0
+    return (1.0 - local_weight) * scores.global_score + local_weight * scores.local_score
 
 
 def _decide(decision: Scores) -> NDArray[np.int64]:
@@ -297,7 +310,9 @@ def load(path: str | PathLike[str]) -> RGLD:
     detector.n_features_in_ = saved.n_columns
     if saved.feature_names is not None:
         detector.feature_names_in_ = np.array(saved.feature_names, dtype=object)
-    detector.preprocessing_ = saved.model.scaling.kind
+    kinds = saved.model.scaling.kinds
+    several = isinstance(saved.parameters["preprocessing"], tuple)
+    detector.preprocessing_ = kinds if several else kinds[0]
     detector.offset_ = saved.offset
     detector.model_ = saved.model
     return detector

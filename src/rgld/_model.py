@@ -84,3 +84,5 @@ class Model:
     global_ranks: BranchRanks | None
     local_branch: LocalBranch | None
     local_ranks: BranchRanks | None
+    local_weight: float = 0.5
+    """The weight of the local score; the global one has the rest."""

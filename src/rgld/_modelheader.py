@@ -18,10 +18,14 @@ from ._tensorfile import DIGEST, ArraySpec, Specs, parse_json
 from .exceptions import ModelFileError, ParameterError
 
 FORMAT = "rgld-model"
-VERSION = "1"
+VERSION = "2"
+ADDED_IN_VERSION_2 = {"local_weight": 0.5}
+"""Parameters that files of version 1 do not have, at the value that they mean."""
 
 MAX_ROWS = 2**40
 """More training rows than any table has; far beyond, ranks would round to 1."""
+MAX_SCALINGS = 64
+"""Scalings side by side."""
 MAX_SIZE = 2**31 - 1
 """Any other size."""
 MAX_PROJECTION_DIM = 1024
@@ -57,20 +61,22 @@ class Header:
     parameters: dict[str, Any]
     sizes: Sizes
     feature_names: list[str] | None
-    preprocessing: str
+    preprocessing: list[str]
+    local_weight: float
     offset: float
 
 
 def check_header(metadata: Mapping[str, str], specs: Specs) -> Header:
     if metadata.get("format") != FORMAT:
         raise ModelFileError("This is not an RGLD model file: its header names another format or none.")
-    if metadata.get("version") != VERSION:
+    if metadata.get("version") not in ("1", VERSION):
         found = str(metadata.get("version"))[:20]
         raise ModelFileError(
-            f"The model file has format version {found!r}, this release reads version {VERSION!r}: "
+            f"The model file has format version {found!r}, this release reads versions '1' and {VERSION!r}: "
             "use the release that wrote it, or fit again."
         )
-    header = _parse_detector(parse_json(metadata.get("detector", "null")))
+    content = parse_json(metadata.get("detector", "null"))
+    header = _parse_detector(_from_version_1(content) if metadata["version"] == "1" else content)
     expected = _expected_specs(header, specs)
     if set(specs) != set(expected):
         different = sorted(set(specs) ^ set(expected))[0]
@@ -83,6 +89,16 @@ def check_header(metadata: Mapping[str, str], specs: Specs) -> Header:
     return header
 
 
+def _from_version_1(content: Any) -> Any:
+    """Return the content as version 2 has it, as far as it can be told apart: what is wrong with it is found later."""
+    if not isinstance(content, dict) or not isinstance(content.get("parameters"), dict):
+        return content
+    parameters = {**content["parameters"], **ADDED_IN_VERSION_2}
+    if len(parameters) != len(content["parameters"]) + len(ADDED_IN_VERSION_2):
+        raise ModelFileError("The model file has parameters that its version does not know.")
+    return {**content, **ADDED_IN_VERSION_2, "parameters": parameters, "preprocessing": [content.get("preprocessing")]}
+
+
 def _words(spec: ArraySpec) -> str:
     return f"{spec.dtype} of shape {spec.shape}"
 
@@ -92,9 +108,11 @@ def _parse_detector(content: Any) -> Header:
         raise ModelFileError("The model file does not describe a detector.")
     sizes = _parse_sizes(content["sizes"])
     parameters, names, offset = content["parameters"], content["feature_names"], content["offset"]
+    weight = content["local_weight"]
     checks = {
         "feature_names": names is None or _are_names(names, sizes.n_columns),
-        "preprocessing": content["preprocessing"] in PREPROCESSINGS,
+        "preprocessing": _are_kinds(content["preprocessing"]),
+        "local_weight": type(weight) is float and 0.0 < weight < 1.0,
         "offset": type(offset) is float and -1.0 <= offset <= 1.0,
         "parameters": isinstance(parameters, dict) and set(parameters) == set(CONSTRAINTS) - set(NOT_SAVED),
     }
@@ -105,7 +123,7 @@ def _parse_detector(content: Any) -> Header:
         check_parameters({**parameters, **dict.fromkeys(NOT_SAVED)})
     except ParameterError as error:
         raise ModelFileError(f"The model file's parameters are out of range: {error}") from error
-    return Header(parameters, sizes, names, content["preprocessing"], offset)
+    return Header(parameters, sizes, names, content["preprocessing"], weight, offset)
 
 
 def _parse_sizes(content: Any) -> Sizes:
@@ -141,6 +159,10 @@ def _parse_sizes(content: Any) -> Sizes:
     return sizes
 
 
+def _are_kinds(kinds: Any) -> bool:
+    return isinstance(kinds, list) and 1 <= len(kinds) <= MAX_SCALINGS and all(kind in PREPROCESSINGS for kind in kinds)
+
+
 def _are_names(names: Any, n_columns: int) -> bool:
     return isinstance(names, list) and len(names) == n_columns and all(isinstance(name, str) for name in names)
 
@@ -148,10 +170,11 @@ def _are_names(names: Any, n_columns: int) -> bool:
 def _expected_specs(header: Header, specs: Specs) -> dict[str, ArraySpec]:
     """Return type and shape of every array. The knots of the CDFs may have any number up to their bound."""
     d, n_rows, m, r, n_global, n_random, n_bandwidths, n_local, n_references, _ = header.sizes
-    n_quantiles = min(N_QUANTILES, n_rows) if header.preprocessing == "quantile" else 0
+    n_quantiles = min(N_QUANTILES, n_rows) if "quantile" in header.preprocessing else 0
+    n_scaled = len(header.preprocessing) * d
+    names = ("center", "scale", "shift", "unit") if "scaling.shift" in specs else ("center", "scale")
     expected = {
-        "scaling.center": ArraySpec(F64, (d,)),
-        "scaling.scale": ArraySpec(F64, (d,)),
+        **{f"scaling.{name}": ArraySpec(F64, (n_scaled,)) for name in names},
         "scaling.quantiles": ArraySpec(F64, (d, n_quantiles)),
         DIGEST: ArraySpec(np.dtype("u1"), (32,)),
     }

@@ -13,8 +13,8 @@ import numpy as np
 
 from .exceptions import ParameterError
 
-PREPROCESSINGS = ("standard", "robust", "quantile")
-"""The scalings a table can get; "auto" chooses one of them from the training columns."""
+PREPROCESSINGS = ("standard", "robust", "quantile", "arcsinh", "arcsinh-standard")
+"""The scalings a table can get; "auto" chooses one of the first three from the training columns."""
 
 
 class Constraint(NamedTuple):
@@ -58,6 +58,21 @@ def _are_multipliers(value: Any) -> bool:
     return all(_is_real(v) and 1e-3 <= v <= 1e3 for v in value)
 
 
+def _is_preprocessing(value: Any) -> bool:
+    if isinstance(value, (tuple, list)):
+        return len(value) > 0 and all(isinstance(v, str) and v in PREPROCESSINGS for v in value)
+    return isinstance(value, str) and value in ("auto", *PREPROCESSINGS)
+
+
+def _one_or_several(one: Constraint) -> Constraint:
+    def holds(value: Any) -> bool:
+        if isinstance(value, (tuple, list)):
+            return len(value) > 0 and all(one.holds(v) for v in value)
+        return one.holds(value)
+
+    return Constraint(holds, f"{one.must_be}, or a tuple of such numbers")
+
+
 def _is_random_state(value: Any) -> bool:
     if isinstance(value, Integral) and not isinstance(value, bool):
         return int(value) >= 0
@@ -78,12 +93,11 @@ CONSTRAINTS: Mapping[str, Constraint] = {
     "n_bandwidth_pairs": _integer(1),
     "n_references": _integer(2),
     "n_neighbors": _integer(1),
-    "feature_fraction": _share(1.0, closed=True),
+    "feature_fraction": _one_or_several(_share(1.0, closed=True)),
     "min_features": _integer(1),
     "projection_dim": _auto_or(_integer(1, 1024)),
-    "preprocessing": Constraint(
-        lambda v: isinstance(v, str) and v in ("auto", *PREPROCESSINGS), f"'auto' or one of {PREPROCESSINGS}"
-    ),
+    "preprocessing": Constraint(_is_preprocessing, f"'auto', one of {PREPROCESSINGS} or a tuple of these"),
+    "local_weight": Constraint(lambda v: _is_real(v) and 0 < v < 1, "a number in (0, 1)"),
     "contamination": _auto_or(_share(0.5, closed=True)),
     "random_state": Constraint(_is_random_state, "None, a non-negative integer, a RandomState or a Generator"),
     "n_jobs": Constraint(_is_n_jobs, "None or an integer other than 0 from -4096 to 4096"),

@@ -34,6 +34,8 @@ LARGEST_ANGLE = 1e37
 RANGES = {
     "scaling.center": (-np.finfo(np.float64).max, np.finfo(np.float64).max),
     "scaling.scale": (np.finfo(np.float64).smallest_subnormal, np.finfo(np.float64).max),
+    "scaling.shift": (-1e3, 1e3),
+    "scaling.unit": (1e-12, 1e3),
     "scaling.quantiles": (-LARGEST_RAW_VALUE, LARGEST_RAW_VALUE),
     "projection": (-100.0, 100.0),
     "frequencies": (-10.0, 10.0),
@@ -83,7 +85,8 @@ def save_detector(detector: FittedDetector, path: str | PathLike[str]) -> None:
         "parameters": {name: _plain(value) for name, value in parameters.items() if name not in NOT_SAVED},
         "sizes": _sizes_of(model)._asdict(),
         "feature_names": None if names is None else [str(name) for name in names],
-        "preprocessing": model.scaling.kind,
+        "preprocessing": list(model.scaling.kinds),
+        "local_weight": model.local_weight,
         "offset": float(detector.offset_),
     }
     metadata = {"format": FORMAT, "version": VERSION, "notice": NOTICE, "detector": json.dumps(content)}
@@ -95,7 +98,7 @@ def _sizes_of(model: Model) -> Sizes:
     views, ranks = (branch.views, model.global_ranks) if branch else (local.views, model.local_ranks)  # type: ignore[union-attr]
     assert ranks is not None, "a branch has ranks"
     return Sizes(
-        n_columns=len(model.scaling.center),
+        n_columns=model.scaling.n_inputs,
         n_rows=ranks.branch.n_rows,
         n_features=views.features.shape[1],
         projection_dim=views.projection.shape[2],
@@ -118,17 +121,13 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Real):
         return float(value)
     if isinstance(value, (tuple, list, np.ndarray)):
-        return [float(v) for v in value]
+        return [_plain(v) for v in value]
     return None
 
 
 def _arrays_of(model: Model) -> Arrays:
     scaling = model.scaling
-    arrays: Arrays = {
-        "scaling.center": scaling.center,
-        "scaling.scale": scaling.scale,
-        "scaling.quantiles": scaling.quantiles,
-    }
+    arrays: Arrays = {f"scaling.{name}": getattr(scaling, name) for name in SCALING_ARRAYS}
     if model.global_branch is not None and model.global_ranks is not None:
         branch = model.global_branch
         arrays |= _view_arrays("global", branch.views, model.global_ranks)
@@ -139,6 +138,7 @@ def _arrays_of(model: Model) -> Arrays:
     return arrays
 
 
+SCALING_ARRAYS = ("center", "scale", "shift", "unit", "quantiles")
 GLOBAL_ARRAYS = (
     "frequencies",
     "phases",
@@ -179,7 +179,10 @@ def _detector_of(header: Header, arrays: Arrays) -> SavedDetector:
     sizes = header.sizes
     _require_ranges(arrays)
     _require("scaling.quantiles", np.diff(arrays["scaling.quantiles"], axis=1) >= 0)
-    scaling = Scaling(header.preprocessing, *(arrays[f"scaling.{name}"] for name in ("center", "scale", "quantiles")))
+    if "scaling.shift" not in arrays:  # version 1 had no scaling with these
+        arrays["scaling.shift"] = np.zeros_like(arrays["scaling.center"])
+        arrays["scaling.unit"] = np.ones_like(arrays["scaling.center"])
+    scaling = Scaling(tuple(header.preprocessing), *(arrays[f"scaling.{name}"] for name in SCALING_ARRAYS))
     global_branch = global_ranks = local_branch = local_ranks = None
     if sizes.n_global_views:
         learned = {name: arrays[f"global.{name}"] for name in GLOBAL_ARRAYS}
@@ -191,8 +194,8 @@ def _detector_of(header: Header, arrays: Arrays) -> SavedDetector:
     if sizes.n_local_views:
         local_branch = LocalBranch(_views_of("local", header, arrays), arrays["local.references"], sizes.n_neighbors)
         local_ranks = _ranks_of("local", header, arrays)
-    model = Model(scaling, global_branch, global_ranks, local_branch, local_ranks)
-    parameters = {**header.parameters, "bandwidth_multipliers": tuple(header.parameters["bandwidth_multipliers"])}
+    model = Model(scaling, global_branch, global_ranks, local_branch, local_ranks, header.local_weight)
+    parameters = {name: tuple(v) if isinstance(v, list) else v for name, v in header.parameters.items()}
     return SavedDetector(parameters, sizes.n_columns, header.feature_names, header.offset, model)
 
 
@@ -209,7 +212,7 @@ def _require_ranges(arrays: Arrays) -> None:
 
 def _views_of(branch: str, header: Header, arrays: Arrays) -> Views:
     features = arrays[f"{branch}.features"]
-    _require(f"{branch}.features", (features >= 0) & (features < header.sizes.n_columns))
+    _require(f"{branch}.features", (features >= 0) & (features < len(header.preprocessing) * header.sizes.n_columns))
     return Views(features, arrays[f"{branch}.projection"])
 
 

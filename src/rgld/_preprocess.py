@@ -5,8 +5,8 @@ Only training rows are looked at, and no labels. The paper names the choice (sta
 the statistics it rests on, without thresholds; ours are the constants below.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,15 @@ LARGEST_RAW_VALUE = np.finfo(np.float64).max / 2
 
 N_QUANTILES = 1000
 """Knots of the quantile transformation per column (scikit-learn's default for `QuantileTransformer`)."""
+
+ARCSINH_KINDS = ("arcsinh", "arcsinh-standard")
+"""Linear in the middle of a column, logarithmic in its tails: an outlier stays one without ruling its column."""
+UNIT_KINDS = ("arcsinh-standard",)
+"""Brought to mean 0 and standard deviation 1 after the transformation."""
+IQR_OF_A_NORMAL = 1.349
+"""Of a normal column with standard deviation 1: the interquartile range in this unit estimates the standard deviation."""
+SMALLEST_SPREAD = 1e-12
+"""A standard deviation below this is rounding: the column is constant."""
 
 SMALLEST_QUANTILE = 1e-7
 """Quantile-transformed values stay within the normal quantiles of this and its complement (about 5.2), as in
@@ -70,19 +79,31 @@ class ColumnStatistics:
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """A fitted column-wise transformation."""
+    """A fitted column-wise transformation: one or several scalings of the d columns side by side, S * d columns.
 
-    kind: str
-    """"standard", "robust" or "quantile"."""
+    Scaled column s * d + j is column j of the table in scaling s; a view looks at columns of one scaling.
+    """
+
+    kinds: tuple[str, ...]
+    """Of `PREPROCESSINGS`, S of them."""
     center: NDArray[np.float64]
+    """Shape (S * d,), as the next three. Scaled values are (x - center) / scale, for the arcsinh kinds
+    (arcsinh((x - center) / scale) - shift) / unit."""
     scale: NDArray[np.float64]
+    shift: NDArray[np.float64]
+    unit: NDArray[np.float64]
     quantiles: NDArray[np.float64]
-    """Of the raw columns, shape (d, q) for "quantile"; (d, 0) otherwise."""
+    """Of the raw columns, shape (d, q), if a kind is "quantile"; (d, 0) otherwise."""
+
+    @property
+    def n_inputs(self) -> int:
+        """d"""
+        return len(self.center) // len(self.kinds)
 
 
-def quantiles_for(kind: str, n_rows: int) -> int:
-    """Return the number of quantiles per column that the scaling `kind` needs."""
-    return min(N_QUANTILES, n_rows) if kind == "quantile" else 0
+def quantiles_for(kinds: Iterable[str], n_rows: int) -> int:
+    """Return the number of quantiles per column that the scalings need."""
+    return min(N_QUANTILES, n_rows) if "quantile" in kinds else 0
 
 
 def column_statistics(X: NDArray[np.floating], n_quantiles: int = 0) -> ColumnStatistics:
@@ -173,48 +194,68 @@ def choose_preprocessing(statistics: ColumnStatistics) -> str:
     return "robust"
 
 
-def fit_scaling(kind: str, statistics: ColumnStatistics) -> Scaling:
-    """Return the scaling `kind` fitted to the statistics. A column without spread is centred and left at 0."""
+def fit_scaling(kinds: Sequence[str], statistics: ColumnStatistics) -> Scaling:
+    """Return the scalings fitted to the statistics. A column without spread is centred and left at 0.
+
+    A kind of `UNIT_KINDS` needs the moments of its own values, which come later: see `with_moments`.
+    """
+    parts = [_center_and_scale(kind, statistics) for kind in kinds]
+    center, scale = (np.concatenate(part) for part in zip(*parts, strict=True))
+    quantiles = statistics.quantiles if "quantile" in kinds else statistics.quantiles[:, :0]
+    zeros, ones = np.zeros_like(center), np.ones_like(center)
+    return Scaling(tuple(kinds), center, np.where(scale > 0, scale, 1.0), zeros, ones, quantiles)
+
+
+def _center_and_scale(kind: str, statistics: ColumnStatistics) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     if kind == "standard":
-        center, scale = statistics.mean, statistics.std
-    else:
-        center, scale = statistics.median, np.where(statistics.iqr > 0, statistics.iqr, statistics.value_range)
-    quantiles = statistics.quantiles if kind == "quantile" else statistics.quantiles[:, :0]
-    return Scaling(kind, center, np.where(scale > 0, scale, 1.0), quantiles)
+        return statistics.mean, statistics.std
+    if kind in ARCSINH_KINDS:
+        normal_std = statistics.iqr / IQR_OF_A_NORMAL
+        return statistics.median, np.where(statistics.iqr > 0, normal_std, statistics.std)
+    return statistics.median, np.where(statistics.iqr > 0, statistics.iqr, statistics.value_range)
+
+
+def with_moments(scaling: Scaling, mean: NDArray[np.float64], std: NDArray[np.float64]) -> Scaling:
+    """Return the scaling with the columns of `UNIT_KINDS` brought to mean 0 and standard deviation 1, given the moments
+    of all scaled columns."""
+    unit_kind = np.repeat([kind in UNIT_KINDS for kind in scaling.kinds], scaling.n_inputs)
+    return replace(
+        scaling, shift=np.where(unit_kind, mean, 0.0), unit=np.where(unit_kind & (std > SMALLEST_SPREAD), std, 1.0)
+    )
 
 
 def scaled_columns(scaling: Scaling, rows: NDArray[np.floating]) -> NDArray[np.float32]:
-    """Return raw rows (b, d) as scaled float32 columns (d, b), contiguous.
+    """Return raw rows (b, d) as scaled float32 columns (S * d, b), contiguous.
 
     Every value depends on its own cell alone.
     """
-    if scaling.kind == "quantile":
-        columns = rows.T.astype(np.float64, order="C")
-        for column, quantiles in zip(columns, scaling.quantiles, strict=True):
-            column[:] = normal_score(column, quantiles)
-    else:
+    d = scaling.n_inputs
+    columns = np.empty((len(scaling.center), len(rows)), dtype=np.float32)
+    for s, kind in enumerate(scaling.kinds):
+        part = slice(s * d, (s + 1) * d)
+        if kind == "quantile":
+            for column, values, quantiles in zip(columns[part], rows.T, scaling.quantiles, strict=True):
+                column[:] = normal_score(values, quantiles)
+            continue
+        center, scale, shift, unit = (
+            array[part, None] for array in (scaling.center, scaling.scale, scaling.shift, scaling.unit)
+        )
         with np.errstate(over="ignore"):  # what overflows is clipped with the rest
-            columns = np.subtract(rows.T, scaling.center[:, None], order="C", dtype=np.float64)
-            columns /= scaling.scale[:, None]
-        columns.clip(-LARGEST_VALUE, LARGEST_VALUE, out=columns)
-    scaled: NDArray[np.float32] = columns.astype(np.float32)
-    return scaled
+            values = np.subtract(rows.T, center, order="C", dtype=np.float64)
+            values /= scale
+        if kind in ARCSINH_KINDS:
+            np.clip(values, -np.finfo(np.float64).max, np.finfo(np.float64).max, out=values)
+            values = (np.arcsinh(values) - shift) / unit
+        columns[part] = values.clip(-LARGEST_VALUE, LARGEST_VALUE)
+    return columns
 
 
-def normal_score(values: NDArray[np.float64], quantiles: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the normal quantile of each value's place among the sorted quantiles.
-
-    A value between two quantiles is placed by its distance from them, one that equals a run of quantiles in the
-    middle of the run, one beyond them at the end.
-    """
-    n_steps = max(1, len(quantiles) - 1)
-    inside = values.clip(quantiles[0], quantiles[-1])
-    first = np.searchsorted(quantiles, inside, side="left")
-    last = np.searchsorted(quantiles, inside, side="right") - 1
-    between = first > last
-    gap = quantiles[first] - quantiles[last]
-    share = np.divide(inside - quantiles[last], gap, out=np.zeros_like(inside), where=between)
-    level = np.where(between, last + share, 0.5 * (first + last)) / n_steps
-    level = np.where(values < inside, 0.0, np.where(values > inside, 1.0, level))
-    scores: NDArray[np.float64] = ndtri(np.clip(level, SMALLEST_QUANTILE, 1.0 - SMALLEST_QUANTILE))
+def normal_score(values: NDArray[np.floating], quantiles: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the normal score of each value: straight lines between the quantiles and the normal quantiles of their
+    levels, the middle of a run for equal ones, the ends beyond them."""
+    knots, first, count = np.unique(quantiles, return_index=True, return_counts=True)
+    levels = (first + 0.5 * (count - 1)) / max(1, len(quantiles) - 1)
+    scores: NDArray[np.float64] = np.interp(
+        values, knots, ndtri(np.clip(levels, SMALLEST_QUANTILE, 1.0 - SMALLEST_QUANTILE))
+    )
     return scores

@@ -4,6 +4,7 @@ In: a seed, the number of columns. Out: `Views`. Paper, section "Randomized view
 subset S_t without replacement, a Gaussian projection R_t with entries N(0, 1/r), z_t(x) = x[S_t] R_t.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -19,29 +20,39 @@ LARGEST_PROJECTION_DIM = 16
 
 @dataclass(frozen=True)
 class Views:
-    """T views of equal shape: m features each, projected to r dimensions."""
+    """T views: up to m features each, projected to r dimensions."""
 
     features: NDArray[np.int32]
-    """S_t, column numbers, shape (T, m)."""
+    """S_t, numbers of scaled columns, shape (T, m)."""
     projection: NDArray[np.float32]
-    """R_t, shape (T, m, r)."""
+    """R_t, shape (T, m, r); a view of fewer than m features has zeros at the end."""
 
 
 class ViewShape(NamedTuple):
-    """What every view of a fit has in common."""
+    """What the views of a fit have in common."""
 
     n_columns: int
     """d"""
-    n_features: int
-    """m"""
+    n_features: tuple[int, ...]
+    """m, for the views to take in turn"""
     projection_dim: int
     """r"""
+    n_scalings: int
+    """S, for the views to take in turn"""
 
 
-def view_shape(n_columns: int, feature_fraction: float, min_features: int, projection_dim: int | str) -> ViewShape:
-    """Return m = min(d, max(min_features, round(feature_fraction d))) and r, by the paper's table if "auto"."""
-    n_features = min(n_columns, max(int(min_features), round(float(feature_fraction) * n_columns)))
-    return ViewShape(n_columns, n_features, _paper_dim(n_columns) if projection_dim == "auto" else int(projection_dim))
+def view_shape(
+    n_columns: int,
+    feature_fraction: float | Sequence[float],
+    min_features: int,
+    projection_dim: int | str,
+    n_scalings: int = 1,
+) -> ViewShape:
+    """Return m = min(d, max(min_features, round(feature_fraction d))), and r, by the paper's table if "auto"."""
+    fractions = feature_fraction if isinstance(feature_fraction, Sequence) else (feature_fraction,)
+    n_features = tuple(min(n_columns, max(int(min_features), round(float(f) * n_columns))) for f in fractions)
+    dim = _paper_dim(n_columns) if projection_dim == "auto" else int(projection_dim)
+    return ViewShape(n_columns, n_features, dim, n_scalings)
 
 
 def _paper_dim(n_columns: int) -> int:
@@ -52,11 +63,23 @@ def _paper_dim(n_columns: int) -> int:
 
 
 def draw_views(seed: int, branch: int, n_views: int, shape: ViewShape) -> Views:
-    """Draw S_t, in the order of the columns, and R_t of one branch's views."""
-    n_columns, n_features, projection_dim = shape
+    """Draw S_t, in the order of the columns, and R_t of one branch's views.
+
+    View t takes scaling t modulo S; when all scalings have had their turn, the next number of features is taken.
+    """
+    n_columns, sizes, projection_dim, n_scalings = shape
+    views = np.arange(n_views)
+    n_features = np.array(sizes)[views // n_scalings % len(sizes)]
+    most = max(sizes)
     keys = _random.child(seed, branch, _random.FEATURES).random((n_views, n_columns))
-    features = np.sort(keys.argpartition(n_features - 1, axis=1)[:, :n_features], axis=1)
     normals = _random.child(seed, branch, _random.PROJECTION).standard_normal(
-        (n_views, n_features, projection_dim), dtype=np.float32
+        (n_views, most, projection_dim), dtype=np.float32
     )
-    return Views(features.astype(np.int32), normals * np.float32(projection_dim**-0.5))
+    projection = normals * np.float32(projection_dim**-0.5)
+    features = np.zeros((n_views, most), dtype=np.int32)
+    for size in set(sizes):
+        here = n_features == size
+        features[here, :size] = np.sort(keys[here].argpartition(size - 1, axis=1)[:, :size], axis=1)
+        projection[here, size:] = 0.0
+    features += (views % n_scalings * n_columns).astype(np.int32)[:, None]
+    return Views(features, projection)

@@ -25,29 +25,40 @@ def scale_column(kind, column, values):
     elif kind == "robust":
         center = quantile(ordered, 0.5)
         spread = quantile(ordered, 0.75) - quantile(ordered, 0.25) or ordered[-1] - ordered[0]
+    elif kind == "arcsinh":
+        center = quantile(ordered, 0.5)
+        spread = (quantile(ordered, 0.75) - quantile(ordered, 0.25)) / 1.349
+        spread = spread or math.sqrt(sum((x - sum(column) / n) ** 2 for x in column) / n)
+        return [math.asinh((x - center) / (spread or 1.0)) for x in values]
+    elif kind == "arcsinh-standard":
+        inner, outer = scale_column("arcsinh", column, column), scale_column("arcsinh", column, values)
+        return scale_column("standard", inner, outer)
     else:
         return [quantile_score(ordered, x) for x in values]
     return [(x - center) / (spread or 1.0) for x in values]
 
 
 def quantile_score(ordered, x):
-    """Normal score of the middle of x's place among the sorted training values (tables of at most 1000 rows)."""
+    """Normal score of x (tables of at most 1000 rows): that of the middle of its place among the sorted training
+    values, on a straight line between two of them."""
     n = len(ordered)
     below = sum(v < x for v in ordered)
     equal = sum(v == x for v in ordered)
     if equal:
         level = (below + 0.5 * (equal - 1)) / (n - 1)
-    elif below in (0, n):
-        level = float(below == n)
-    else:
-        left, right = ordered[below - 1], ordered[below]
-        level = (below - 1 + (x - left) / (right - left)) / (n - 1)
-    return NormalDist().inv_cdf(min(max(level, 1e-7), 1.0 - 1e-7))
+        return NormalDist().inv_cdf(min(max(level, 1e-7), 1.0 - 1e-7))
+    if below in (0, n):
+        return quantile_score(ordered, ordered[0] if below == 0 else ordered[-1])
+    left, right = ordered[below - 1], ordered[below]
+    low, high = quantile_score(ordered, left), quantile_score(ordered, right)
+    return low + (x - left) / (right - left) * (high - low)
 
 
-def scale_table(kind, train, rows):
-    """Scale the rows of a table by the training rows, column by column."""
-    columns = [scale_column(kind, [t[j] for t in train], [x[j] for x in rows]) for j in range(len(train[0]))]
+def scale_table(kinds, train, rows):
+    """Scale the rows of a table by the training rows, column by column: all columns in each of the kinds."""
+    columns = [
+        scale_column(kind, [t[j] for t in train], [x[j] for x in rows]) for kind in kinds for j in range(len(train[0]))
+    ]
     return [list(row) for row in zip(*columns, strict=True)]
 
 
@@ -140,19 +151,22 @@ def rank_agg(views):
     return [normalized_rank(train, s) for s in train], [normalized_rank(train, s) for s in new]
 
 
-def algorithm_1(train, rows, kind, global_views, local_views, pairs, multipliers, n_neighbors):
+def algorithm_1(train, rows, kinds, global_views, local_views, pairs, multipliers, n_neighbors, local_weight=0.5):
     """Return view scores and final scores of the training rows and of new rows.
 
     Returns
     -------
     dict with "global_views" and "local_views": lists of (train, new) view scores; "train" and "new": final scores.
     """
-    scaled_train, scaled_rows = scale_table(kind, train, train), scale_table(kind, train, rows)
+    scaled_train, scaled_rows = scale_table(kinds, train, train), scale_table(kinds, train, rows)
     result = {
         "global_views": [global_view(scaled_train, scaled_rows, view, multipliers, pairs) for view in global_views],
         "local_views": [local_view(scaled_train, scaled_rows, view, n_neighbors) for view in local_views],
     }
-    branches = [rank_agg(result[name]) for name in ("global_views", "local_views") if result[name]]
+    weights = {"global_views": 1.0 - local_weight, "local_views": local_weight}
+    branches = [(weights[name], rank_agg(result[name])) for name in weights if result[name]]
+    total = sum(weight for weight, _ in branches)
     for i, part in enumerate(("train", "new")):
-        result[part] = [sum(scores) / len(branches) for scores in zip(*(branch[i] for branch in branches), strict=True)]
+        of_branches = [[weight / total * s for s in branch[i]] for weight, branch in branches]
+        result[part] = [sum(scores) for scores in zip(*of_branches, strict=True)]
     return result

@@ -40,6 +40,7 @@ else:
 Distances = chosen.Distances
 Rows = chosen.Rows
 branch_scores = chosen.branch_scores
+column_moments = chosen.column_moments
 column_statistics = chosen.column_statistics
 embedding_sums = chosen.embedding_sums
 fit_ranks = chosen.fit_ranks
@@ -51,6 +52,7 @@ __all__ = [
     "Distances",
     "Rows",
     "branch_scores",
+    "column_moments",
     "column_statistics",
     "embedding_sums",
     "fit_ranks",

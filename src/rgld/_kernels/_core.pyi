@@ -14,7 +14,15 @@ def column_statistics(
 
 class Scaling:
     def __init__(
-        self, center: Doubles, scale: Doubles, quantiles: Doubles, largest_value: float, smallest_level: float
+        self,
+        kinds: list[str],
+        center: Doubles,
+        scale: Doubles,
+        shift: Doubles,
+        unit: Doubles,
+        quantiles: Doubles,
+        largest_value: float,
+        smallest_level: float,
     ) -> None: ...
 
 class Rows:
@@ -22,6 +30,7 @@ class Rows:
     @property
     def n_columns(self) -> int: ...
     def take(self, numbers: NDArray[np.int64]) -> Floats: ...
+    def moments(self, n_threads: int) -> tuple[Doubles, Doubles]: ...
 
 class Ranks:
     def __init__(self, knots: list[Knots], n_rows: float, smallest_range: float) -> None: ...

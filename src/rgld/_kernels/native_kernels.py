@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from .._model import SMALLEST_BANDWIDTH, GlobalBranch, LocalBranch, Model
 from .._preprocess import (
+    ARCSINH_KINDS,
     DISTINCT_ROWS,
     LARGEST_RAW_VALUE,
     LARGEST_VALUE,
@@ -25,7 +26,7 @@ from .._preprocess import (
 from .._ranks import EXACT_CDF_SIZE, SMALLEST_RANGE, BranchRanks, Cdf, grid_ranks
 from .._views import Views
 from . import _core
-from .numpy_kernels import Distances, Scores, Sums
+from .numpy_kernels import Distances, Moments, Scores, Sums
 
 Native = TypeVar("Native")
 Part = Scaling | GlobalBranch | LocalBranch | BranchRanks
@@ -63,8 +64,9 @@ def _plain(X: NDArray[np.floating]) -> NDArray[np.floating]:
 
 
 def _native_scaling(scaling: Scaling) -> _core.Scaling:
-    arrays = (scaling.center, scaling.scale, scaling.quantiles)
-    return _prepared(scaling, lambda: _core.Scaling(*arrays, LARGEST_VALUE, SMALLEST_QUANTILE))
+    kinds = ["arcsinh" if kind in ARCSINH_KINDS else kind for kind in scaling.kinds]
+    arrays = (scaling.center, scaling.scale, scaling.shift, scaling.unit, scaling.quantiles)
+    return _prepared(scaling, lambda: _core.Scaling(kinds, *arrays, LARGEST_VALUE, SMALLEST_QUANTILE))
 
 
 def column_statistics(X: NDArray[np.floating], n_threads: int, n_quantiles: int) -> ColumnStatistics:
@@ -84,6 +86,11 @@ def column_statistics(X: NDArray[np.floating], n_threads: int, n_quantiles: int)
         mode_share=n_most_frequent / n_rows,
         quantiles=quantiles,
     )
+
+
+def column_moments(rows: Rows) -> Moments:
+    """Return mean and standard deviation of every scaled column."""
+    return Moments(*rows.native.moments(rows.n_threads))
 
 
 def pair_distances(rows: Rows, views: Views, numbers: NDArray[np.int64], n_pairs: int) -> Distances:

@@ -28,6 +28,13 @@ class Sums(NamedTuple):
     phi_phi: NDArray[np.float64]
 
 
+class Moments(NamedTuple):
+    """Of the scaled columns, shape (S * d,)."""
+
+    mean: NDArray[np.float64]
+    std: NDArray[np.float64]
+
+
 class Distances(NamedTuple):
     """Of row pairs, per view, shape (T,): the median and, where that is not above `SMALLEST_BANDWIDTH`, the mean of
     those that are (0 if there is none)."""
@@ -52,6 +59,17 @@ class Rows(Blocks):
 def column_statistics(X: NDArray[np.floating], n_threads: int, n_quantiles: int) -> ColumnStatistics:
     """Return the statistics of every column."""
     return sorted_column_statistics(X, n_quantiles)
+
+
+def column_moments(rows: Rows) -> Moments:
+    """Return mean and standard deviation of every scaled column."""
+
+    def of_block(columns: NDArray[np.float32]) -> NDArray[np.float64]:
+        values = columns.astype(np.float64)
+        return np.array([values.sum(axis=1), (values * values).sum(axis=1)])
+
+    mean, mean_square = reduce(np.add, rows.map(of_block, 4 * len(rows.scaling.center))) / rows.n_rows
+    return Moments(mean, np.sqrt(np.maximum(mean_square - mean * mean, 0.0)))
 
 
 def pair_places(n_rows: int, n_pairs: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

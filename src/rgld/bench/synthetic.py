@@ -1,4 +1,4 @@
-"""Synthetic tables of the paper, with labels.
+"""Synthetic tables, the paper's and others, with labels.
 
 In: sizes and a seed. Out: X (n, d) and y, 1 = anomaly. `GENERATORS` maps names to them; `rgld bench run
 --datasets "mixture(n=100000, d=20)"`.
@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ..exceptions import ParameterError
 
 Table = tuple[NDArray[np.float64], NDArray[np.int64]]
 
@@ -86,9 +88,44 @@ def global_against_local(n: int = 1000, share: float = 0.06, seed: int = 0) -> T
     return X, y
 
 
+ANOMALY_KINDS = ("local", "global", "cluster", "dependency")
+
+
+def typed(
+    kind: str = "local", n: int = 3000, d: int = 10, clusters: int = 3, share: float = 0.05, seed: int = 0
+) -> Table:
+    """Gaussian mixture with anomalies of one kind, after ADBench's: `local` (the cluster's spread, five times its
+    variance), `global` (uniform over a little more than the range), `cluster` (a clump of its own, far out) or
+    `dependency` (every column as it is, the columns independent of each other)."""
+    rng = np.random.default_rng(seed)
+    y = _labels(n, share)
+    anomalies = y == 1
+    n_anomalies = int(anomalies.sum())
+    centers = rng.normal(scale=3.0, size=(clusters, d))
+    shapes = rng.normal(size=(clusters, d, d)) / np.sqrt(d)
+    cluster = rng.integers(clusters, size=n)
+    spread = np.einsum("nd,nde->ne", rng.normal(size=(n, d)), shapes[cluster])
+    X = centers[cluster] + spread
+    normal = X[~anomalies]
+    if kind == "local":
+        X[anomalies] += (np.sqrt(5.0) - 1.0) * spread[anomalies]
+    elif kind == "global":
+        low, high = normal.min(axis=0), normal.max(axis=0)
+        margin = 0.05 * (high - low)
+        X[anomalies] = rng.uniform(low - margin, high + margin, size=(n_anomalies, d))
+    elif kind == "cluster":
+        X[anomalies] += 2.0 * centers[cluster[anomalies][0]]
+    elif kind == "dependency":
+        X[anomalies] = np.column_stack([rng.choice(column, n_anomalies) for column in normal.T])
+    else:
+        raise ParameterError(f"Expected a kind of anomalies among {ANOMALY_KINDS}, got {kind!r}.")
+    return X, y
+
+
 GENERATORS: dict[str, Callable[..., Any]] = {
     "sparse_subspace": sparse_subspace,
     "mixture": mixture,
     "two_scales": two_scales,
     "global_against_local": global_against_local,
+    "typed": typed,
 }
