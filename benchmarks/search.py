@@ -3,9 +3,9 @@
     python benchmarks/search.py run --adbench FOLDER --tables FOLDER
     python benchmarks/search.py report
 
-A candidate is one fixed setting of a detector, without labels and without a rule about datasets. Candidates are compared
-on one half of the datasets (ADBench's odd numbers, every second table) and confirmed on the other. What was run is kept,
-one line of JSON a run, in benchmarks/results/search.jsonl, and not run again.
+A candidate is one fixed setting of a detector, without labels and without a rule about datasets. Candidates are
+compared on one half of the datasets (ADBench's odd numbers, every second table) and confirmed on the other. What was
+run is kept, one line of JSON a run, in benchmarks/results/search.jsonl, and not run again.
 """
 
 import argparse
@@ -134,7 +134,9 @@ def report(arguments: argparse.Namespace) -> None:
     for collection in ("full", "typed"):
         parts[collection] = means(frame[frame["collection"] == collection])
     table = pd.concat(parts, axis=1).round(2)
-    by_state = frame[frame["collection"] == "adbench"].groupby(["candidate", "state", "dataset"])[["auroc", "auprc"]].mean()
+    by_state = (
+        frame[frame["collection"] == "adbench"].groupby(["candidate", "state", "dataset"])[["auroc", "auprc"]].mean()
+    )
     spread = by_state.groupby(["candidate", "state"]).mean().groupby("candidate").std()
     table[("sd over states", "auroc")], table[("sd over states", "auprc")] = spread["auroc"], spread["auprc"]
     table[("ms", "")] = 1000 * frame[frame["collection"] == "adbench"].groupby("candidate")["seconds"].mean()

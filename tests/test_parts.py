@@ -33,7 +33,7 @@ def f32(*values):
     ],
 )
 def test_view_shape_is_the_papers_rule(columns, features, dim):
-    assert view_shape(columns, 0.3, 3, "auto") == ViewShape(columns, features, dim)
+    assert view_shape(columns, 0.3, 3, "auto") == ViewShape(columns, (features,), dim, 1)
 
 
 def test_view_shape_parameters():

@@ -123,7 +123,7 @@ def test_any_safetensors_reader_opens_it_and_finds_the_notice(path):
     assert arrays["local.references"].shape == (2, 5, 6)
     with safetensors.safe_open(path, "numpy") as file:
         assert "contains projected training rows" in file.metadata()["notice"]
-        assert file.metadata()["version"] == "1"
+        assert file.metadata()["version"] == "2"
 
 
 def test_the_size_does_not_grow_with_the_table(tmp_path):
@@ -344,7 +344,7 @@ HOSTILE_FILES = {
     "NaN in the header": lambda h, d: joined(json.dumps({**h, "x": float("nan")}), d),
     "a repeated name": lambda h, d: joined(json.dumps(h)[:-1] + ',"sha256":{}}', d),
     "another format": lambda h, d: joined({**h, "__metadata__": {**h["__metadata__"], "format": "other"}}, d),
-    "a later version": lambda h, d: joined({**h, "__metadata__": {**h["__metadata__"], "version": "2"}}, d),
+    "a later version": lambda h, d: joined({**h, "__metadata__": {**h["__metadata__"], "version": "3"}}, d),
     "metadata of numbers": lambda h, d: joined({**h, "__metadata__": {"format": 1}}, d),
     "no metadata": lambda h, d: joined({k: v for k, v in h.items() if k != "__metadata__"}, d),
     "overlapping arrays": lambda h, d: joined(

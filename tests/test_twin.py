@@ -6,8 +6,8 @@ import pytest
 from rgld import RGLD, _kernels
 from rgld._global import draw_pairs
 from rgld._kernels.numpy_kernels import pair_places
-from rgld._params import PREPROCESSINGS
 from rgld._local import draw_local
+from rgld._params import PREPROCESSINGS
 from rgld._views import view_shape
 
 from .reference import paper

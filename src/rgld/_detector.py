@@ -66,15 +66,18 @@ class RGLD(OutlierMixin, BaseEstimator):
         Training rows sampled per local view, at most all of them.
     n_neighbors : int, default=10
         Nearest references whose distances count (root mean square); below `n_references`.
-    feature_fraction : float, default=0.3
-        Share of the columns a view looks at.
+    feature_fraction : float or tuple of float, default=0.3
+        Share of the columns a view looks at; of several shares, the views take turns.
     min_features : int, default=3
         Columns a view looks at in any case (all, if the table has fewer).
     projection_dim : int or "auto", default="auto"
         Dimensions a view projects to; "auto" is the paper's rule: 2, 5, 8, 12, 16 for up to 3, 20, 40, 100
         and more columns.
-    preprocessing : {"auto", "standard", "robust", "quantile"}, default="auto"
-        Scaling of the columns; "auto" chooses by the training columns, see `preprocessing_`.
+    preprocessing : str or tuple of str, default="auto"
+        Scaling of the columns: "standard", "robust", "quantile", "arcsinh" or "arcsinh-standard"; of several, the views
+        take turns. "auto" chooses one of the first three by the training columns, see `preprocessing_`.
+    local_weight : float in (0, 1), default=0.5
+        Weight of the local branch in the anomaly score; the global one has the rest.
     contamination : "auto" or float in (0, 0.5], default="auto"
         Share of the training rows to call outliers. "auto" calls a row an outlier where its anomaly score is above
         0.95: 0.5 % to 5 % of the training rows with two branches, about 5 % with one, none in a table of up
@@ -87,8 +90,8 @@ class RGLD(OutlierMixin, BaseEstimator):
 
     Attributes
     ----------
-    preprocessing_ : str
-        The scaling used.
+    preprocessing_ : str or tuple of str
+        The scaling used, or the scalings.
     offset_ : float
         `decision_function` is `score_samples` minus this.
     n_features_in_ : int

@@ -29,7 +29,7 @@ ARCSINH_KINDS = ("arcsinh", "arcsinh-standard")
 UNIT_KINDS = ("arcsinh-standard",)
 """Brought to mean 0 and standard deviation 1 after the transformation."""
 IQR_OF_A_NORMAL = 1.349
-"""Of a normal column with standard deviation 1: the interquartile range in this unit estimates the standard deviation."""
+"""Of a normal column with standard deviation 1: interquartile ranges in this unit are comparable with the latter."""
 SMALLEST_SPREAD = 1e-12
 """A standard deviation below this is rounding: the column is constant."""
 
