@@ -277,28 +277,45 @@ NB_MODULE(_core, m) {
                  return array_of(std::move(scores), {T, n});
              })
         .def("fit_ranks", [](const PyBranch& self, const PyRows& table, size_t exact_size, In<double, 1> grid,
-                             double smallest_range, int n_threads) {
+                             double smallest_range, In<float, 1> smallest, double smallest_scale,
+                             std::pair<float, float> bounds, int n_threads) {
+            const Branch& branch = self.for_rows(table);
             require(exact_size <= kMostKnots && 2 * grid.size() <= kMostKnots, "too many knots");
+            require(smallest.size() == 0 || smallest.size() == branch.n_views(), "a view has a smallest score");
             const CdfRules rules{exact_size, copied(grid), smallest_range};
+            const StandardRules standard_rules{copied(smallest), smallest_scale, {bounds.first, bounds.second}};
             FittedRanks fitted;
             run_freely(n_threads,
-                       [&](const Run& run) { fitted = fit_ranks(table.rows, self.for_rows(table), rules, run); });
+                       [&](const Run& run) { fitted = fit_ranks(table.rows, branch, rules, standard_rules, run); });
             return nb::make_tuple(nb::cast(std::move(*fitted.ranks)), array_of(std::move(fitted.scores)));
         });
 
     nb::class_<BranchRanks>(m, "Ranks")
-        // The knots of the views' distributions and, last, the branch's.
-        .def("__init__", [](BranchRanks* self, std::vector<PyKnots> knots, double n_rows, double smallest_range) {
+        // The knots of the views' distributions, or their standards, (T, 3), and the knots of the branch's, last.
+        .def("__init__", [](BranchRanks* self, std::vector<PyKnots> knots, In<float, 2> standards,
+                            std::pair<float, float> bounds, double n_rows, double smallest_range) {
             require(!knots.empty(), "a branch has a distribution");
+            require(standards.shape(1) == 3 && (standards.shape(0) == 0 || knots.size() == 1),
+                    "view scores are ranked or standardized");
             for (const auto& [values, ranks] : knots)
                 require(values.size() > 0 && values.size() <= kMostKnots && values.size() == ranks.size(),
                         "a distribution has as many values as ranks");
             std::vector<Cdf<float>> views;
             for (size_t t = 0; t + 1 < knots.size(); ++t)
                 views.push_back(cdf_of<float>(knots[t], n_rows, smallest_range));
-            new (self) BranchRanks{std::move(views), cdf_of<double>(knots.back(), n_rows, smallest_range),
-                                   rank_unit(n_rows)};
+            std::vector<Standard> given(standards.shape(0));
+            for (size_t t = 0; t < given.size(); ++t)
+                given[t] = {standards.data()[3 * t], standards.data()[3 * t + 1], standards.data()[3 * t + 2]};
+            new (self) BranchRanks{std::move(views), std::move(given), {bounds.first, bounds.second},
+                                   cdf_of<double>(knots.back(), n_rows, smallest_range), rank_unit(n_rows)};
         })
+        .def("standards",
+             [](const BranchRanks& self) {
+                 std::vector<float> found;
+                 for (const Standard& s : self.standards) found.insert(found.end(), {s.smallest, s.center, s.scale});
+                 const size_t n = self.standards.size();
+                 return array_of(std::move(found), {n, 3});
+             })
         // The values and ranks of one view's knots, or of the branch's (view = number of views).
         .def("knots",
              [](const BranchRanks& self, size_t view) {
@@ -306,6 +323,7 @@ NB_MODULE(_core, m) {
                  return view < self.views.size() ? knots_of(self.views[view], self.unit)
                                                  : knots_of(self.branch, self.unit);
              })
+        // Views that are ranked.
         .def_prop_ro("n_views", [](const BranchRanks& self) { return self.views.size(); })
         // The rank of each score in one view's distribution, or in the branch's (view = number of views).
         .def("normalized_rank", [](const BranchRanks& self, size_t view, In<double, 1> scores) {
@@ -327,7 +345,7 @@ NB_MODULE(_core, m) {
         std::vector<RankedBranch> ranked;
         for (const auto& [branch, ranks] : branches) {
             require(branch != nullptr && ranks != nullptr, "a branch has distributions");
-            require(branch->branch->n_views() == ranks->views.size(), "a branch has a distribution per view");
+            require(branch->branch->n_views() == ranks->n_views(), "a branch has a distribution per view");
             scores.emplace_back(table.rows.n_rows());
             ranked.push_back({&branch->for_rows(table), ranks, scores.back().data()});
         }

@@ -210,17 +210,88 @@ void pair_distances(const Rows& rows, const Views& views, const int64_t* numbers
     });
 }
 
-FittedRanks fit_ranks(const Rows& rows, const Branch& branch, const CdfRules& rules, const Run& run) {
+void BranchRanks::add(size_t t, float* scores, size_t n, double* sums) const {
+    if (standards.empty()) return views[t].add_ranks(scores, n, sums);
+    take_logarithms(standards[t], scores, n);
+    add_standardized(standards[t], bounds, scores, n, sums);
+}
+
+namespace {
+
+// The scores of all training rows in some views: (count, n), and what becomes of them.
+struct Slab {
+    std::vector<float> scores;
+    size_t n;
+
+    float* of(size_t v) { return scores.data() + v * n; }
+};
+
+// Calls work(first, count) for the rows of each block.
+template <class Work>
+void over_blocks(const Rows& rows, const Run& run, Work&& work) {
+    run_tasks(run, rows.n_blocks(), [&](size_t block, size_t) { work(rows.first_row(block), rows.n_rows(block)); });
+}
+
+// The distributions of `count` views; adds the rows' ranks to the sums.
+std::vector<Cdf<float>> rank_views(const Rows& rows, Slab& slab, size_t count, const CdfRules& rules, const Run& run,
+                                   double* sums) {
+    const size_t n = slab.n;
+    const bool exact = n <= std::min(rules.exact_size, kMostKnots);
+    std::vector<std::pair<std::vector<Placed>, std::vector<uint16_t>>> placed(workers(run));
+    std::vector<std::optional<Cdf<float>>> cdfs(count);
+    run_tasks(run, count, [&](size_t v, size_t worker) {
+        std::vector<Knot<float>> knots;
+        if (exact) {
+            knots = fit_knots_and_rank(slab.of(v), n, placed[worker].first, placed[worker].second);
+        } else {
+            std::vector<float> sorted(slab.of(v), slab.of(v) + n), buffer;
+            radix_sort(sorted, buffer);
+            knots = fit_knots(sorted, rules.exact_size, rules.grid.data(), rules.grid.size());
+        }
+        cdfs[v].emplace(std::move(knots), double(n), rules.smallest_range);
+    });
+    over_blocks(rows, run, [&](size_t first, size_t size) {
+        for (size_t v = 0; v < count; ++v) {
+            const float* scores = slab.of(v) + first;
+            if (exact)
+                for (size_t i = 0; i < size; ++i) sums[first + i] += double(scores[i]);
+            else
+                cdfs[v]->add_ranks(scores, size, sums + first);
+        }
+    });
+    std::vector<Cdf<float>> found;
+    for (auto& cdf : cdfs) found.push_back(std::move(*cdf));
+    return found;
+}
+
+// The standards of views start .. start + count - 1; adds the rows' standardized scores to the sums.
+std::vector<Standard> standardize_views(const Rows& rows, Slab& slab, size_t start, size_t count,
+                                        const StandardRules& rules, const Run& run, double* sums) {
+    std::vector<Standard> standards(count);
+    run_tasks(run, count, [&](size_t v, size_t) {
+        standards[v].smallest = rules.smallest[start + v];
+        take_logarithms(standards[v], slab.of(v), slab.n);
+        standards[v] = fit_standard(slab.of(v), slab.n, standards[v].smallest, rules.smallest_scale);
+    });
+    over_blocks(rows, run, [&](size_t first, size_t size) {
+        for (size_t v = 0; v < count; ++v)
+            add_standardized(standards[v], rules.bounds, slab.of(v) + first, size, sums + first);
+    });
+    return standards;
+}
+
+}  // namespace
+
+FittedRanks fit_ranks(const Rows& rows, const Branch& branch, const CdfRules& rules, const StandardRules& standard_rules,
+                      const Run& run) {
     const size_t n = rows.n_rows(), T = branch.n_views(), stride = rows.stride();
     const size_t columns_size = rows.n_columns() * stride;
     const size_t group = std::min(T, std::max<size_t>(1, kSlabFloats / n));
     Workspace workspace(workers(run));
-    std::vector<float> slab(group * n);
+    Slab slab{std::vector<float>(group * n), n};
     std::vector<double> sums(n);
     std::vector<Cdf<float>> views;
-    FittedRanks fitted;
-    const bool exact = n <= std::min(rules.exact_size, kMostKnots);
-    std::vector<std::pair<std::vector<Placed>, std::vector<uint16_t>>> placed(workers(run));
+    std::vector<Standard> standards;
     for (size_t start = 0; start < T; start += group) {
         const size_t count = std::min(group, T - start);
         run_tasks(run, rows.n_blocks(), [&](size_t block, size_t worker) {
@@ -229,46 +300,30 @@ FittedRanks fit_ranks(const Rows& rows, const Branch& branch, const CdfRules& ru
             const float* columns = rows.columns(block, buffer);
             for (size_t v = 0; v < count; ++v) {
                 branch.view_scores(start + v, columns, stride, rows.n_rows(block), scores + stride, scores);
-                std::copy(scores, scores + rows.n_rows(block), slab.data() + v * n + rows.first_row(block));
+                std::copy(scores, scores + rows.n_rows(block), slab.of(v) + rows.first_row(block));
             }
         });
-        std::vector<std::optional<Cdf<float>>> cdfs(count);
-        run_tasks(run, count, [&](size_t v, size_t worker) {
-            std::vector<Knot<float>> knots;
-            if (exact) {
-                knots = fit_knots_and_rank(slab.data() + v * n, n, placed[worker].first, placed[worker].second);
-            } else {
-                std::vector<float> sorted(slab.begin() + ptrdiff_t(v * n), slab.begin() + ptrdiff_t((v + 1) * n)), buffer;
-                radix_sort(sorted, buffer);
-                knots = fit_knots(sorted, rules.exact_size, rules.grid.data(), rules.grid.size());
-            }
-            cdfs[v].emplace(std::move(knots), double(n), rules.smallest_range);
-        });
-        run_tasks(run, rows.n_blocks(), [&](size_t block, size_t) {
-            const size_t first = rows.first_row(block), end = first + rows.n_rows(block);
-            for (size_t v = 0; v < count; ++v) {
-                const float* scores = slab.data() + v * n;
-                if (exact)
-                    for (size_t i = first; i < end; ++i) sums[i] += double(scores[i]);
-                else
-                    cdfs[v]->add_ranks(scores + first, end - first, sums.data() + first);
-            }
-        });
-        for (auto& cdf : cdfs) views.push_back(std::move(*cdf));
+        if (standard_rules.smallest.empty()) {
+            for (auto& cdf : rank_views(rows, slab, count, rules, run, sums.data())) views.push_back(std::move(cdf));
+        } else {
+            const auto found = standardize_views(rows, slab, start, count, standard_rules, run, sums.data());
+            standards.insert(standards.end(), found.begin(), found.end());
+        }
     }
-    const double unit = rank_unit(double(n));
-    for (double& sum : sums) sum = mean_rank(sum, T, unit);
+    const double unit = rank_unit(double(n)), sum_unit = standards.empty() ? unit : 1.0;
+    for (double& sum : sums) sum = mean_rank(sum, T, sum_unit);
+    FittedRanks fitted;
     fitted.scores.assign(n, 0.0);
     std::vector<double> sorted = sums, buffer;
     radix_sort(sorted, buffer);
     Cdf<double> cdf(fit_knots(sorted, rules.exact_size, rules.grid.data(), rules.grid.size()), double(n),
                     rules.smallest_range);
-    run_tasks(run, rows.n_blocks(), [&](size_t block, size_t) {
-        const size_t first = rows.first_row(block), end = first + rows.n_rows(block);
-        cdf.add_ranks(sums.data() + first, end - first, fitted.scores.data() + first);
-        for (size_t i = first; i < end; ++i) fitted.scores[i] /= unit;
+    over_blocks(rows, run, [&](size_t first, size_t size) {
+        cdf.add_ranks(sums.data() + first, size, fitted.scores.data() + first);
+        for (size_t i = first; i < first + size; ++i) fitted.scores[i] /= unit;
     });
-    fitted.ranks = std::make_unique<BranchRanks>(BranchRanks{std::move(views), std::move(cdf), unit});
+    fitted.ranks = std::make_unique<BranchRanks>(
+        BranchRanks{std::move(views), std::move(standards), standard_rules.bounds, std::move(cdf), unit});
     return fitted;
 }
 
@@ -302,16 +357,15 @@ void score(const Rows& rows, const std::vector<RankedBranch>& branches, const Ru
         for (const RankedBranch& ranked : branches) {
             std::vector<double> sums(count);
             const size_t T = ranked.branch->n_views();
-            const double unit = ranked.ranks->unit;
             for (size_t t = 0; t < T; ++t) {
                 ranked.branch->view_scores(t, columns, stride, count, view_scores + stride, view_scores);
-                ranked.ranks->views[t].add_ranks(view_scores, count, sums.data());
+                ranked.ranks->add(t, view_scores, count, sums.data());
             }
             double* scores = ranked.scores + rows.first_row(block);
             std::fill(scores, scores + count, 0.0);
-            for (double& sum : sums) sum = mean_rank(sum, T, unit);
+            for (double& sum : sums) sum = ranked.ranks->mean(sum);
             ranked.ranks->branch.add_ranks(sums.data(), count, scores);
-            for (size_t i = 0; i < count; ++i) scores[i] /= unit;
+            for (size_t i = 0; i < count; ++i) scores[i] /= ranked.ranks->unit;
         }
     });
 }

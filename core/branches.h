@@ -88,17 +88,32 @@ class LocalBranch : public Branch {
     std::vector<float> references_;      // (T, r, n_references)
 };
 
-// The frozen distributions of a branch.
+// The frozen distributions of a branch. Its view scores are ranked, each by its distribution, or standardized; the mean is
+// ranked by the branch's distribution.
 struct BranchRanks {
-    std::vector<Cdf<float>> views;
+    std::vector<Cdf<float>> views;    // (T), or none ...
+    std::vector<Standard> standards;  // ... and one of these for each view
+    Bounds bounds;                    // of standardized scores
     Cdf<double> branch;
     double unit;  // rank_unit
+
+    size_t n_views() const { return views.size() + standards.size(); }
+    double mean(double sum) const { return mean_rank(sum, n_views(), standards.empty() ? unit : 1.0); }
+    // Adds what view t makes of the scores; they may be overwritten.
+    void add(size_t t, float* scores, size_t n, double* sums) const;
 };
 
 struct CdfRules {
     size_t exact_size;
     std::vector<double> grid;
     double smallest_range;
+};
+
+// For view scores that are standardized: `smallest` of each view's Standard.
+struct StandardRules {
+    std::vector<float> smallest;  // (T); none: the scores are ranked
+    double smallest_scale;
+    Bounds bounds;
 };
 
 struct FittedRanks {
@@ -118,7 +133,8 @@ void pair_distances(const Rows& rows, const Views& views, const int64_t* numbers
 
 // The distributions of the training rows' scores. The view scores of all rows are held for as many views as fit a
 // budget, never for all views of a long table.
-FittedRanks fit_ranks(const Rows& rows, const Branch& branch, const CdfRules& rules, const Run& run);
+FittedRanks fit_ranks(const Rows& rows, const Branch& branch, const CdfRules& rules, const StandardRules& standard_rules,
+                      const Run& run);
 
 // Scores of all rows in all views, (T, n).
 void view_scores(const Rows& rows, const Branch& branch, const Run& run, float* scores);

@@ -247,6 +247,41 @@ void embedding_sums(const GlobalView& view, const float* angles, size_t n_rows, 
     }
 }
 
+// ---- logarithm
+
+// Of positive numbers, denormal ones excepted: exponent and mantissa apart, the latter by the series of artanh.
+RGLD_INLINE Floats logarithm(Floats x) {
+    Ints bits = (Ints)x;
+    Ints exponent = (bits >> 23) - 127;
+    Floats mantissa = (Floats)((bits & 0x7fffff) | 0x3f800000);
+    const Ints upper = (Ints)(mantissa > 1.41421356f);
+    exponent -= upper;  // true is -1
+    mantissa = (Floats)((upper & (Ints)(mantissa * 0.5f)) | (~upper & (Ints)mantissa));
+    const Floats s = (mantissa - 1.0f) / (mantissa + 1.0f);
+    const Floats s2 = s * s;
+    Floats series = fused(s2, splat(2.0f / 9.0f), splat(2.0f / 7.0f));
+    series = fused(series, s2, splat(2.0f / 5.0f));
+    series = fused(series, s2, splat(2.0f / 3.0f));
+    series = fused(series, s2, splat(2.0f));
+    return fused(__builtin_convertvector(exponent, Floats), splat(0.693147181f), series * s);
+}
+
+RGLD_INLINE Floats at_least(Floats x, float smallest) {
+    const Ints above = (Ints)(x > smallest);
+    return (Floats)((above & (Ints)x) | (~above & (Ints)splat(smallest)));
+}
+
+void logarithms(float* values, size_t n, float smallest) {
+    size_t i = 0;
+    for (; i + kLanes <= n; i += kLanes) store(values + i, logarithm(at_least(load<Floats>(values + i), smallest)));
+    if (i < n) {
+        float rest[kLanes] = {};
+        for (size_t j = 0; j < n - i; ++j) rest[j] = values[i + j];
+        store(rest, logarithm(at_least(load<Floats>(rest), smallest)));
+        for (size_t j = 0; j < n - i; ++j) values[i + j] = rest[j];
+    }
+}
+
 // ---- local branch
 
 // Distances are not negative, so that their bits order as they do: integer minima and maxima sort them.
@@ -385,6 +420,7 @@ float busy(size_t n_rounds) {
 }  // namespace
 
 extern const rgld::Kernels kKernels;
-const rgld::Kernels kKernels = {RGLD_NAME, project<false>, project<true>, global_scores, embedding_sums, local_scores, busy};
+const rgld::Kernels kKernels = {RGLD_NAME,      project<false>, project<true>, global_scores,
+                                embedding_sums, local_scores,   logarithms,    busy};
 
 }  // namespace RGLD_NAMESPACE

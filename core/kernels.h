@@ -51,6 +51,9 @@ struct Kernels {
     void (*local_scores)(const float* z, size_t stride, size_t n_rows, size_t n_dims, const float* references,
                          size_t n_references, size_t n_neighbors, float* scratch, float* distance);
 
+    // Replaces each value by the logarithm of the greater of it and `smallest`, a positive number.
+    void (*logarithms)(float* values, size_t n, float smallest);
+
     // Does n_rounds * kBusyRound fused multiply-adds that depend on nothing but themselves: the processor's limit.
     float (*busy)(size_t n_rounds);
 };

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <limits>
 
+#include "kernels.h"
+
 namespace rgld {
 namespace {
 
@@ -309,6 +311,33 @@ void Cdf<T>::add_ranks(const T* scores, size_t n, double* sums) const {
 
 template class Cdf<float>;
 template class Cdf<double>;
+
+void take_logarithms(const Standard& standard, float* scores, size_t n) {
+    if (standard.smallest > 0.0f) kernels().logarithms(scores, n, standard.smallest);
+}
+
+Standard fit_standard(const float* scores, size_t n, float smallest, double smallest_scale) {
+    // Blocks first, then the blocks, so that rounding does not grow with n.
+    constexpr size_t kBlock = 1024;
+    const auto mean_of = [&](auto&& term) {
+        double total = 0.0;
+        for (size_t start = 0; start < n; start += kBlock) {
+            double sum = 0.0;
+            for (size_t i = start; i < std::min(n, start + kBlock); ++i) sum += term(double(scores[i]));
+            total += sum;
+        }
+        return total / double(n);
+    };
+    const double mean = mean_of([](double x) { return x; });
+    const double variance = mean_of([mean](double x) { return (x - mean) * (x - mean); });
+    return {smallest, float(mean), float(std::max(std::sqrt(variance), smallest_scale))};
+}
+
+void add_standardized(const Standard& standard, Bounds bounds, const float* scores, size_t n, double* sums) {
+    const float center = standard.center, scale = standard.scale;
+    for (size_t i = 0; i < n; ++i)
+        sums[i] += double(std::min(std::max((scores[i] - center) / scale, bounds.low), bounds.high));
+}
 
 double mean_rank(double sum, size_t n_views, double unit) {
     return std::rint(sum / unit / double(n_views) * 1e12) / 1e12;

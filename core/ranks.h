@@ -72,6 +72,24 @@ class Cdf {
 extern template class Cdf<float>;
 extern template class Cdf<double>;
 
+// How a view's scores are standardized: (x - center) / scale of the score, or of its logarithm where `smallest`, the
+// least score to take one of, is above 0.
+struct Standard {
+    float smallest, center, scale;
+};
+
+// Replaces each score by what is standardized of it.
+void take_logarithms(const Standard& standard, float* scores, size_t n);
+
+// The standard of all training scores, whose logarithms were taken: their mean and standard deviation.
+Standard fit_standard(const float* scores, size_t n, float smallest, double smallest_scale);
+
+// sums[i] += standardized score, within bounds
+struct Bounds {
+    float low, high;
+};
+void add_standardized(const Standard& standard, Bounds bounds, const float* scores, size_t n, double* sums);
+
 // The mean of ranks counted in `unit`, rounded to 12 decimals: means that are equal on paper stay equal.
 double mean_rank(double sum, size_t n_views, double unit);
 

@@ -76,6 +76,10 @@ class RGLD(OutlierMixin, BaseEstimator):
     preprocessing : str or tuple of str, default="auto"
         Scaling of the columns: "standard", "robust", "quantile", "arcsinh" or "arcsinh-standard"; of several, the views
         take turns. "auto" chooses one of the first three by the training columns, see `preprocessing_`.
+    aggregation : {"rank", "standard"}, default="rank"
+        What view scores are made comparable by before they are averaged over a branch: their rank among the training
+        rows, or their distance from the training rows' mean in standard deviations (of the logarithm of a local
+        view's distance), at most 8: that keeps how far out a row is, where ranks end at 1.
     local_weight : float in (0, 1), default=0.5
         Weight of the local branch in the anomaly score; the global one has the rest.
     contamination : "auto" or float in (0, 0.5], default="auto"
@@ -128,6 +132,7 @@ class RGLD(OutlierMixin, BaseEstimator):
         min_features: int = 3,
         projection_dim: int | str = "auto",
         preprocessing: str | tuple[str, ...] = "auto",
+        aggregation: str = "rank",
         local_weight: float = 0.5,
         contamination: float | str = "auto",
         random_state: int | np.random.RandomState | np.random.Generator | None = None,
@@ -144,6 +149,7 @@ class RGLD(OutlierMixin, BaseEstimator):
         self.min_features = min_features
         self.projection_dim = projection_dim
         self.preprocessing = preprocessing
+        self.aggregation = aggregation
         self.local_weight = local_weight
         self.contamination = contamination
         self.random_state = random_state
@@ -159,6 +165,25 @@ class RGLD(OutlierMixin, BaseEstimator):
              random_state=0)
         """
         settings = {"n_global_views": 20, "n_local_views": 5, "n_random_features": 5, "n_references": 200}
+        return cls(**{**settings, **parameters})
+
+    @classmethod
+    def plus(cls, **parameters: Any) -> Self:
+        """Return the most accurate configuration, see docs/plus.md: four scalings spread over many cheap views, on
+        all and on some of the columns; how far out a row is counts, not its rank. Keywords override its settings.
+
+        >>> RGLD.plus(random_state=0).n_local_views
+        64
+        """
+        settings = {
+            "n_global_views": 16,
+            "n_local_views": 64,
+            "n_references": 100,
+            "feature_fraction": (1.0, 0.3),
+            "preprocessing": ("standard", "arcsinh", "arcsinh-standard", "quantile"),
+            "aggregation": "standard",
+            "local_weight": 0.8,
+        }
         return cls(**{**settings, **parameters})
 
     def fit(self, X: ArrayLike, y: object = None) -> Self:
@@ -220,7 +245,7 @@ class RGLD(OutlierMixin, BaseEstimator):
         drawn = draw_global(seed, self.n_global_views, self._view_shape(), self.n_random_features)
         pairs = draw_pairs(seed, rows.n_rows, self.n_bandwidth_pairs)
         branch = fit_global(rows, drawn, pairs, self.bandwidth_multipliers)
-        return branch, *_kernels.fit_ranks(rows, branch)
+        return branch, *_kernels.fit_ranks(rows, branch, self.aggregation)
 
     def _fit_local(
         self, rows: _kernels.Rows, seed: int
@@ -229,7 +254,7 @@ class RGLD(OutlierMixin, BaseEstimator):
             return None, None, None
         drawn = draw_local(seed, self.n_local_views, self._view_shape(), rows.n_rows, self.n_references)
         branch = fit_local(rows, drawn, self.n_neighbors)
-        return branch, *_kernels.fit_ranks(rows, branch)
+        return branch, *_kernels.fit_ranks(rows, branch, self.aggregation)
 
     def _view_shape(self) -> ViewShape:
         n_scalings = len(_several(self.preprocessing))

@@ -47,6 +47,11 @@ class GlobalBranch:
         gathered columns."""
         return 3 * self.phases.size + 2 * self.views.features.size
 
+    @property
+    def smallest_scores(self) -> NDArray[np.float32]:
+        """Zeros, shape (T,): view scores are standardized as they are."""
+        return np.zeros(len(self.phases), np.float32)
+
     @cached_property
     def directions(self) -> NDArray[np.float32]:
         """R_t W_t^T / base bandwidth, shape (T, m, D): from scaled features straight to the angles of the
@@ -55,6 +60,10 @@ class GlobalBranch:
         directions = np.einsum("tmr,tdr->tmd", projection, frequencies) / self.base_bandwidth[:, None, None]
         rounded: NDArray[np.float32] = directions.astype(np.float32)
         return rounded
+
+
+SMALLEST_DISTANCE = 1e-4
+"""The least distance a logarithm is taken of, in units of the spread of the references."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +75,13 @@ class LocalBranch:
     """z_t of the sampled training rows C_t, shape (T, r, C)."""
     n_neighbors: int
     """k, below C, so that one exact match can be left out."""
+
+    @property
+    def smallest_scores(self) -> NDArray[np.float32]:
+        """The least distance of each view that a logarithm is taken of, shape (T,)."""
+        spread = np.sqrt(self.references.astype(np.float64).var(axis=2).sum(axis=1))
+        smallest: NDArray[np.float32] = np.maximum(SMALLEST_DISTANCE * spread, SMALLEST_BANDWIDTH).astype(np.float32)
+        return smallest
 
     @property
     def floats_per_row(self) -> int:

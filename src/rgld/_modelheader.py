@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ._kernels.blocks import SMALLEST_BLOCK
-from ._params import CONSTRAINTS, PREPROCESSINGS, check_parameters
+from ._params import AGGREGATIONS, CONSTRAINTS, PREPROCESSINGS, check_parameters
 from ._preprocess import N_QUANTILES
 from ._ranks import EXACT_CDF_SIZE
 from ._tensorfile import DIGEST, ArraySpec, Specs, parse_json
@@ -19,7 +19,7 @@ from .exceptions import ModelFileError, ParameterError
 
 FORMAT = "rgld-model"
 VERSION = "2"
-ADDED_IN_VERSION_2 = {"local_weight": 0.5}
+ADDED_IN_VERSION_2 = {"aggregation": "rank", "local_weight": 0.5}
 """Parameters that files of version 1 do not have, at the value that they mean."""
 
 MAX_ROWS = 2**40
@@ -62,6 +62,7 @@ class Header:
     sizes: Sizes
     feature_names: list[str] | None
     preprocessing: list[str]
+    aggregation: str
     local_weight: float
     offset: float
 
@@ -112,6 +113,7 @@ def _parse_detector(content: Any) -> Header:
     checks = {
         "feature_names": names is None or _are_names(names, sizes.n_columns),
         "preprocessing": _are_kinds(content["preprocessing"]),
+        "aggregation": content["aggregation"] in AGGREGATIONS,
         "local_weight": type(weight) is float and 0.0 < weight < 1.0,
         "offset": type(offset) is float and -1.0 <= offset <= 1.0,
         "parameters": isinstance(parameters, dict) and set(parameters) == set(CONSTRAINTS) - set(NOT_SAVED),
@@ -123,7 +125,7 @@ def _parse_detector(content: Any) -> Header:
         check_parameters({**parameters, **dict.fromkeys(NOT_SAVED)})
     except ParameterError as error:
         raise ModelFileError(f"The model file's parameters are out of range: {error}") from error
-    return Header(parameters, sizes, names, content["preprocessing"], weight, offset)
+    return Header(parameters, sizes, names, content["preprocessing"], content["aggregation"], weight, offset)
 
 
 def _parse_sizes(content: Any) -> Sizes:
@@ -180,18 +182,21 @@ def _expected_specs(header: Header, specs: Specs) -> dict[str, ArraySpec]:
     }
     for branch, n_views in (("global", n_global), ("local", n_local)):
         if n_views:
+            ranked = n_views if header.aggregation == "rank" else 0
             n_knots = specs.get(f"{branch}.cdf_values", ArraySpec(F64, (0,))).shape[:1]
-            if not n_knots or n_knots[0] > (n_views + 1) * EXACT_CDF_SIZE:
+            if not n_knots or n_knots[0] > (ranked + 1) * EXACT_CDF_SIZE:
                 raise ModelFileError(
                     f"The model file's {branch} distributions are larger than any this version writes."
                 )
             expected |= {
                 f"{branch}.features": ArraySpec(I32, (n_views, m)),
                 f"{branch}.projection": ArraySpec(F32, (n_views, m, r)),
-                f"{branch}.cdf_sizes": ArraySpec(I64, (n_views + 1,)),
+                f"{branch}.cdf_sizes": ArraySpec(I64, (ranked + 1,)),
                 f"{branch}.cdf_values": ArraySpec(F64, n_knots),
                 f"{branch}.cdf_ranks": ArraySpec(F64, n_knots),
             }
+            if not ranked:
+                expected[f"{branch}.standards"] = ArraySpec(F32, (n_views, 3))
     if n_global:
         expected |= {
             "global.frequencies": ArraySpec(F32, (n_global, n_random, r)),

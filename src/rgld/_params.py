@@ -16,6 +16,9 @@ from .exceptions import ParameterError
 PREPROCESSINGS = ("standard", "robust", "quantile", "arcsinh", "arcsinh-standard")
 """The scalings a table can get; "auto" chooses one of the first three from the training columns."""
 
+AGGREGATIONS = ("rank", "standard")
+"""What view scores are made comparable by before they are averaged."""
+
 
 class Constraint(NamedTuple):
     """What a parameter must be, as a predicate and in words."""
@@ -97,6 +100,7 @@ CONSTRAINTS: Mapping[str, Constraint] = {
     "min_features": _integer(1),
     "projection_dim": _auto_or(_integer(1, 1024)),
     "preprocessing": Constraint(_is_preprocessing, f"'auto', one of {PREPROCESSINGS} or a tuple of these"),
+    "aggregation": Constraint(lambda v: isinstance(v, str) and v in AGGREGATIONS, f"one of {AGGREGATIONS}"),
     "local_weight": Constraint(lambda v: _is_real(v) and 0 < v < 1, "a number in (0, 1)"),
     "contamination": _auto_or(_share(0.5, closed=True)),
     "random_state": Constraint(_is_random_state, "None, a non-negative integer, a RandomState or a Generator"),

@@ -18,7 +18,7 @@ from ._model import SMALLEST_BANDWIDTH, SMALLEST_STD, GlobalBranch, LocalBranch,
 from ._modelheader import FORMAT, NOT_SAVED, VERSION, Header, Sizes, check_header
 from ._params import check_parameters
 from ._preprocess import LARGEST_RAW_VALUE, LARGEST_VALUE, Scaling
-from ._ranks import EXACT_CDF_SIZE, BranchRanks, Cdf
+from ._ranks import EXACT_CDF_SIZE, SMALLEST_SCALE, BranchRanks, Cdf
 from ._tensorfile import Arrays, open_tensors, write_tensors
 from ._views import Views
 from .exceptions import ModelFileError
@@ -46,6 +46,7 @@ RANGES = {
     "support_mean": (-3.0, 3.0),
     "support_std": (0.0, 3.0),
     "references": (-1e17, 1e17),
+    "standards": (-1e18, 1e18),
     "cdf_values": (-1e30, 1e30),
     "cdf_ranks": (1e-18, 1.0 - 1e-16),
 }
@@ -86,11 +87,17 @@ def save_detector(detector: FittedDetector, path: str | PathLike[str]) -> None:
         "sizes": _sizes_of(model)._asdict(),
         "feature_names": None if names is None else [str(name) for name in names],
         "preprocessing": list(model.scaling.kinds),
+        "aggregation": "standard" if _standardized(model) else "rank",
         "local_weight": model.local_weight,
         "offset": float(detector.offset_),
     }
     metadata = {"format": FORMAT, "version": VERSION, "notice": NOTICE, "detector": json.dumps(content)}
     write_tensors(path, metadata, _arrays_of(model))
+
+
+def _standardized(model: Model) -> bool:
+    ranks = model.global_ranks or model.local_ranks
+    return ranks is not None and len(ranks.standards) > 0
 
 
 def _sizes_of(model: Model) -> Sizes:
@@ -152,7 +159,9 @@ GLOBAL_ARRAYS = (
 
 def _view_arrays(branch: str, views: Views, ranks: BranchRanks) -> Arrays:
     cdfs = ranks.cdfs
+    standards = {f"{branch}.standards": ranks.standards} if len(ranks.standards) else {}
     return {
+        **standards,
         f"{branch}.features": views.features,
         f"{branch}.projection": views.projection,
         f"{branch}.cdf_sizes": np.array([len(cdf.values) for cdf in cdfs], dtype=np.int64),
@@ -227,4 +236,7 @@ def _ranks_of(branch: str, header: Header, arrays: Arrays) -> BranchRanks:
     for cdf in cdfs:
         _require(f"{branch}.cdf_values", np.diff(cdf.values) > 0)
         _require(f"{branch}.cdf_ranks", np.diff(cdf.ranks) > 0)
-    return BranchRanks(cdfs)
+    standards = arrays.get(f"{branch}.standards")
+    if standards is not None:
+        _require(f"{branch}.standards", (standards[:, 0] >= 0) & (standards[:, 2] >= 0.9 * SMALLEST_SCALE))
+    return BranchRanks(cdfs, standards)

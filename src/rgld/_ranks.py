@@ -31,6 +31,13 @@ SMALLEST_RANGE = 1e-100
 below 1e39)."""
 
 
+STANDARD_BOUNDS = (-4.0, 8.0)
+"""A standardized view score stays within these: a row may be far out in a view, but one view must not decide alone."""
+
+SMALLEST_SCALE = 1e-3
+"""A smaller standard deviation of view scores, or of their logarithms, counts as this."""
+
+
 @dataclass(frozen=True)
 class Cdf:
     """A frozen empirical distribution: knots (score, rank), straight lines between them, a slow tail on
@@ -94,20 +101,48 @@ def normalized_rank(cdf: Cdf, scores: NDArray[np.floating]) -> NDArray[np.float6
 
 
 class BranchRanks:
-    """The frozen distributions of one branch: a CDF per view and, last, one of the branch score."""
+    """The frozen distributions of one branch: a CDF per view and, last, one of the branch score. Where the view scores
+    are standardized instead of ranked, the branch's CDF alone, and the views' standards."""
 
-    def __init__(self, cdfs: Iterable[Cdf]) -> None:
+    def __init__(self, cdfs: Iterable[Cdf], standards: NDArray[np.float32] | None = None) -> None:
         self.cdfs = tuple(cdfs)
+        self.standards = np.empty((0, 3), np.float32) if standards is None else standards
+        """`smallest`, `center` and `scale` of each view, shape (T, 3); (0, 3) where view scores are ranked."""
 
     @property
     def views(self) -> tuple[Cdf, ...]:
-        """One per view."""
+        """One per view, if they are ranked."""
         return self.cdfs[:-1]
 
     @property
     def branch(self) -> Cdf:
-        """Of the mean rank over the views."""
+        """Of the mean over the views."""
         return self.cdfs[-1]
+
+
+def fit_standards(view_scores: NDArray[np.float32], smallest: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return `smallest`, `center` and `scale` of each view, shape (T, 3): mean and standard deviation of the training
+    scores, or of their logarithms where `smallest` (T,), the least score to take one of, is above 0."""
+    scores = _logarithms(view_scores, smallest).astype(np.float64)
+    scale = np.maximum(scores.std(axis=1), SMALLEST_SCALE)
+    return np.column_stack((smallest, scores.mean(axis=1), scale)).astype(np.float32)
+
+
+def _logarithms(view_scores: NDArray[np.float32], smallest: NDArray[np.float32]) -> NDArray[np.float32]:
+    scores = view_scores.copy()
+    taken = smallest > 0
+    scores[taken] = np.log(np.maximum(scores[taken], smallest[taken, None]))
+    return scores
+
+
+def standard_agg(standards: NDArray[np.float32], view_scores: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return the mean standardized score over views, each within `STANDARD_BOUNDS`; rounded as in `rank_agg`."""
+    smallest, center, scale = standards.T
+    scores = (_logarithms(view_scores, smallest) - center[:, None]) / scale[:, None]
+    total: NDArray[np.float64] | float = 0.0
+    for of_view in scores.clip(*STANDARD_BOUNDS):
+        total = total + of_view.astype(np.float64)
+    return np.round(np.asarray(total) / len(standards), MEAN_RANK_DECIMALS)
 
 
 def rank_agg(cdfs: Sequence[Cdf], view_scores: Iterable[NDArray[np.floating]]) -> NDArray[np.float64]:
@@ -121,14 +156,27 @@ def rank_agg(cdfs: Sequence[Cdf], view_scores: Iterable[NDArray[np.floating]]) -
     return np.round(np.asarray(total) / len(cdfs), MEAN_RANK_DECIMALS)
 
 
-def fit_branch_ranks(view_scores: NDArray[np.float32]) -> tuple[BranchRanks, NDArray[np.float64]]:
-    """Return the distributions of the training view scores, shape (T, n), and the training rows' branch scores."""
-    views = tuple(fit_cdf(scores) for scores in view_scores)
-    mean_ranks = rank_agg(views, view_scores)
-    ranks = BranchRanks((*views, fit_cdf(mean_ranks)))
-    return ranks, normalized_rank(ranks.branch, mean_ranks)
+def fit_branch_ranks(
+    view_scores: NDArray[np.float32], smallest: NDArray[np.float32]
+) -> tuple[BranchRanks, NDArray[np.float64]]:
+    """Return the distributions of the training view scores, shape (T, n), and the training rows' branch scores.
+
+    The view scores are ranked or, given the `smallest` score of each view, standardized.
+    """
+    views: tuple[Cdf, ...] = ()
+    standards = None
+    if len(smallest):
+        standards = fit_standards(view_scores, smallest)
+        means = standard_agg(standards, view_scores)
+    else:
+        views = tuple(fit_cdf(scores) for scores in view_scores)
+        means = rank_agg(views, view_scores)
+    ranks = BranchRanks((*views, fit_cdf(means)), standards)
+    return ranks, normalized_rank(ranks.branch, means)
 
 
 def branch_score(ranks: BranchRanks, view_scores: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return the normalized rank of the mean view rank, for view scores of shape (T, b)."""
+    """Return the normalized rank of the mean over views, for view scores of shape (T, b)."""
+    if len(ranks.standards):
+        return normalized_rank(ranks.branch, standard_agg(ranks.standards, view_scores))
     return normalized_rank(ranks.branch, rank_agg(ranks.views, view_scores))

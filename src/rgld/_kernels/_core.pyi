@@ -33,7 +33,15 @@ class Rows:
     def moments(self, n_threads: int) -> tuple[Doubles, Doubles]: ...
 
 class Ranks:
-    def __init__(self, knots: list[Knots], n_rows: float, smallest_range: float) -> None: ...
+    def __init__(
+        self,
+        knots: list[Knots],
+        standards: Floats,
+        bounds: tuple[float, float],
+        n_rows: float,
+        smallest_range: float,
+    ) -> None: ...
+    def standards(self) -> Floats: ...
     @property
     def n_views(self) -> int: ...
     def knots(self, view: int) -> Knots: ...
@@ -57,7 +65,15 @@ class Branch:
     def embedding_sums(self, rows: Rows, n_threads: int) -> tuple[Doubles, Doubles]: ...
     def view_scores(self, rows: Rows, n_threads: int) -> Floats: ...
     def fit_ranks(
-        self, rows: Rows, exact_size: int, grid: Doubles, smallest_range: float, n_threads: int
+        self,
+        rows: Rows,
+        exact_size: int,
+        grid: Doubles,
+        smallest_range: float,
+        smallest: Floats,
+        smallest_scale: float,
+        bounds: tuple[float, float],
+        n_threads: int,
     ) -> tuple[Ranks, Doubles]: ...
 
 def project_rows(

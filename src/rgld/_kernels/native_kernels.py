@@ -23,7 +23,15 @@ from .._preprocess import (
     ColumnStatistics,
     Scaling,
 )
-from .._ranks import EXACT_CDF_SIZE, SMALLEST_RANGE, BranchRanks, Cdf, grid_ranks
+from .._ranks import (
+    EXACT_CDF_SIZE,
+    SMALLEST_RANGE,
+    SMALLEST_SCALE,
+    STANDARD_BOUNDS,
+    BranchRanks,
+    Cdf,
+    grid_ranks,
+)
 from .._views import Views
 from . import _core
 from .numpy_kernels import Distances, Moments, Scores, Sums
@@ -160,11 +168,13 @@ def view_scores(rows: Rows, branch: GlobalBranch | LocalBranch) -> NDArray[np.fl
     return _native_branch(branch, rows.native.n_columns).view_scores(rows.native, rows.n_threads)
 
 
-def fit_ranks(rows: Rows, branch: GlobalBranch | LocalBranch) -> tuple[BranchRanks, Scores]:
+def fit_ranks(rows: Rows, branch: GlobalBranch | LocalBranch, aggregation: str) -> tuple[BranchRanks, Scores]:
     """Return the distributions of the training rows' scores, and their branch scores."""
     grid = grid_ranks(rows.n_rows) if rows.n_rows > EXACT_CDF_SIZE else np.empty(0)
+    smallest = branch.smallest_scores if aggregation == "standard" else np.empty(0, np.float32)
+    cdf_rules, standard_rules = (EXACT_CDF_SIZE, grid, SMALLEST_RANGE), (smallest, SMALLEST_SCALE, STANDARD_BOUNDS)
     native, scores = _native_branch(branch, rows.native.n_columns).fit_ranks(
-        rows.native, EXACT_CDF_SIZE, grid, SMALLEST_RANGE, rows.n_threads
+        rows.native, *cdf_rules, *standard_rules, rows.n_threads
     )
     return NativeRanks(native, rows.n_rows), scores
 
@@ -174,6 +184,7 @@ class NativeRanks(BranchRanks):
 
     def __init__(self, native: _core.Ranks, n_rows: int) -> None:
         self._n_rows = n_rows
+        self.standards = native.standards()
         _PREPARED[self] = native
 
     @cached_property
@@ -182,13 +193,14 @@ class NativeRanks(BranchRanks):
         native: _core.Ranks = _PREPARED[self]
         return tuple(Cdf(*native.knots(t), self._n_rows) for t in range(native.n_views + 1))
 
-    def __reduce__(self) -> tuple[type[BranchRanks], tuple[tuple[Cdf, ...]]]:
-        return BranchRanks, (self.cdfs,)
+    def __reduce__(self) -> tuple[type[BranchRanks], tuple[tuple[Cdf, ...], NDArray[np.float32]]]:
+        return BranchRanks, (self.cdfs, self.standards)
 
 
 def _native_ranks(ranks: BranchRanks) -> _core.Ranks:
     def prepare() -> _core.Ranks:
-        return _core.Ranks([(cdf.values, cdf.ranks) for cdf in ranks.cdfs], ranks.branch.n_rows, SMALLEST_RANGE)
+        knots = [(cdf.values, cdf.ranks) for cdf in ranks.cdfs]
+        return _core.Ranks(knots, ranks.standards, STANDARD_BOUNDS, ranks.branch.n_rows, SMALLEST_RANGE)
 
     return _prepared(ranks, prepare)
 

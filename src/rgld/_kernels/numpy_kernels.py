@@ -129,9 +129,10 @@ def view_scores(rows: Rows, branch: GlobalBranch | LocalBranch) -> NDArray[np.fl
     return rows.collect(partial(_block_scores, branch), branch.floats_per_row)
 
 
-def fit_ranks(rows: Rows, branch: GlobalBranch | LocalBranch) -> tuple[BranchRanks, Scores]:
+def fit_ranks(rows: Rows, branch: GlobalBranch | LocalBranch, aggregation: str) -> tuple[BranchRanks, Scores]:
     """Return the distributions of the training rows' scores, and their branch scores."""
-    return fit_branch_ranks(view_scores(rows, branch))
+    smallest = branch.smallest_scores if aggregation == "standard" else np.empty(0, np.float32)
+    return fit_branch_ranks(view_scores(rows, branch), smallest)
 
 
 def branch_scores(rows: Rows, model: Model) -> tuple[Scores | None, Scores | None]:
