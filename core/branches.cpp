@@ -36,17 +36,19 @@ size_t workers(const Run& run) { return size_t(std::max(run.n_threads, 1)); }
 // ---- branches
 
 Views::Views(size_t n_views, size_t n_features, size_t n_out, std::vector<int32_t> features,
-             std::vector<float> projection)
-    : n_views(n_views),
-      n_features(n_features),
-      n_out(n_out),
-      features(std::move(features)),
-      projection(std::move(projection)) {
+             const std::vector<float>& matrices)
+    : n_views(n_views), n_features(n_features), n_out(n_out), features(std::move(features)) {
     for (size_t t = 0; t < n_views; ++t) {
-        const float* matrix = projection_of(t);
-        size_t size = n_features * n_out;
-        while (size > n_out && matrix[size - 1] == 0.0f) --size;
-        n_used.push_back((size + n_out - 1) / n_out);
+        const float* matrix = matrices.data() + t * n_features * n_out;
+        size_t rows = 1, columns = 1;
+        for (size_t j = 0; j < n_features; ++j)
+            for (size_t c = 0; c < n_out; ++c)
+                if (matrix[j * n_out + c] != 0.0f) rows = j + 1, columns = std::max(columns, c + 1);
+        offset.push_back(projection.size());
+        n_used.push_back(rows);
+        dims.push_back(columns);
+        for (size_t j = 0; j < rows; ++j)
+            projection.insert(projection.end(), matrix + j * n_out, matrix + j * n_out + columns);
     }
 }
 
@@ -136,8 +138,8 @@ void LocalBranch::view_scores(size_t t, const float* columns, size_t stride, siz
     for (size_t start = 0; start < n_rows; start += chunk) {
         const size_t count = std::min(chunk, n_rows - start);
         views_.project(t, columns + start, stride, count, scratch, chunk);
-        kernels().local_scores(scratch, chunk, count, r, references_.data() + t * r * n_references_, n_references_,
-                               n_neighbors_, scratch + r * chunk, scores + start);
+        kernels().local_scores(scratch, chunk, count, views_.dims[t], references_.data() + t * r * n_references_,
+                               n_references_, n_neighbors_, scratch + r * chunk, scores + start);
     }
 }
 
@@ -153,7 +155,7 @@ std::vector<float> projected_rows(const Rows& rows, const Views& views, size_t t
     rows.take(numbers, count, views.features_of(t), m, columns.data(), stride);
     std::vector<int32_t> all(m);
     std::iota(all.begin(), all.end(), 0);
-    kernels().project(columns.data(), stride, count, all.data(), m, views.projection_of(t), views.n_out, z.data(),
+    kernels().project(columns.data(), stride, count, all.data(), m, views.projection_of(t), views.dims[t], z.data(),
                       stride);
     return z;
 }
@@ -187,12 +189,12 @@ void pair_distances(const Rows& rows, const Views& views, const int64_t* numbers
         float* z = workspace.get(worker, r * z_stride + n_pairs);
         float* squared = z + r * z_stride;
         views.project_fused(t, columns.data(), stride, n, z, z_stride);
-        for (size_t c = 0; c < r; ++c) std::copy_n(z + c * z_stride, most_steps, z + c * z_stride + n);
+        for (size_t c = 0; c < views.dims[t]; ++c) std::copy_n(z + c * z_stride, most_steps, z + c * z_stride + n);
         std::fill_n(squared, n_pairs, 0.0f);
         for (size_t start = 0, step = 1; start < n_pairs; start += n, ++step) {
             const size_t count = std::min(n, n_pairs - start);
             float* sums = squared + start;
-            for (size_t c = 0; c < r; ++c) {
+            for (size_t c = 0; c < views.dims[t]; ++c) {
                 const float *a = z + c * z_stride, *b = a + step;
                 for (size_t i = 0; i < count; ++i) sums[i] += (a[i] - b[i]) * (a[i] - b[i]);
             }

@@ -13,28 +13,33 @@
 
 namespace rgld {
 
-// T views: features S_t (T, m), and a matrix (T, m, n_out) that each is multiplied with. A view of fewer features ends
-// in zeros, which are left out.
+// T views: features S_t (T, m), and a matrix (T, m, n_out) that each is multiplied with. A view of fewer features or
+// dimensions has rows or columns of zeros at the end, which are left out.
 struct Views {
     size_t n_views, n_features, n_out;
-    std::vector<int32_t> features;
-    std::vector<float> projection;
-    std::vector<size_t> n_used;  // (T): features that are not zeros at the end
+    std::vector<int32_t> features;     // (T, m)
+    std::vector<size_t> n_used, dims;  // (T): rows and columns that are not zeros at the end
 
-    Views(size_t n_views, size_t n_features, size_t n_out, std::vector<int32_t> features, std::vector<float> projection);
+    Views(size_t n_views, size_t n_features, size_t n_out, std::vector<int32_t> features,
+          const std::vector<float>& matrices);
 
     const int32_t* features_of(size_t t) const { return features.data() + t * n_features; }
-    const float* projection_of(size_t t) const { return projection.data() + t * n_features * n_out; }
+    // (n_used[t], dims[t])
+    const float* projection_of(size_t t) const { return projection.data() + offset[t]; }
     void project(size_t t, const float* columns, size_t stride, size_t n_rows, float* out, size_t out_stride) const {
-        kernels().project(columns, stride, n_rows, features_of(t), n_used[t], projection_of(t), n_out, out, out_stride);
+        kernels().project(columns, stride, n_rows, features_of(t), n_used[t], projection_of(t), dims[t], out, out_stride);
     }
     void project_fused(size_t t, const float* columns, size_t stride, size_t n_rows, float* out,
                        size_t out_stride) const {
-        kernels().project_fused(columns, stride, n_rows, features_of(t), n_used[t], projection_of(t), n_out, out,
+        kernels().project_fused(columns, stride, n_rows, features_of(t), n_used[t], projection_of(t), dims[t], out,
                                 out_stride);
     }
     // Projected rows are held for so many rows at a time: a share of the cache, whatever n_out is.
     size_t chunk() const { return std::min<size_t>(512, std::max(kPack, 8192 / n_out / kPack * kPack)); }
+
+  private:
+    std::vector<float> projection;
+    std::vector<size_t> offset;
 };
 
 class Branch {

@@ -249,14 +249,20 @@ void embedding_sums(const GlobalView& view, const float* angles, size_t n_rows, 
 
 // ---- logarithm
 
-// Of positive numbers, denormal ones excepted: exponent and mantissa apart, the latter by the series of artanh.
+RGLD_INLINE Floats chosen(Ints mask, Floats yes, Floats no) { return (Floats)((mask & (Ints)yes) | (~mask & (Ints)no)); }
+RGLD_INLINE Doubles chosen(Longs mask, Doubles yes, Doubles no) {
+    return (Doubles)((mask & (Longs)yes) | (~mask & (Longs)no));
+}
+
+// Of positive numbers, denormal ones excepted: exponent and mantissa apart, the latter by the series of
+// log((1 + s) / (1 - s)), |s| <= 0.172.
 RGLD_INLINE Floats logarithm(Floats x) {
-    Ints bits = (Ints)x;
+    const Ints bits = (Ints)x;
     Ints exponent = (bits >> 23) - 127;
     Floats mantissa = (Floats)((bits & 0x7fffff) | 0x3f800000);
     const Ints upper = (Ints)(mantissa > 1.41421356f);
     exponent -= upper;  // true is -1
-    mantissa = (Floats)((upper & (Ints)(mantissa * 0.5f)) | (~upper & (Ints)mantissa));
+    mantissa = chosen(upper, mantissa * 0.5f, mantissa);
     const Floats s = (mantissa - 1.0f) / (mantissa + 1.0f);
     const Floats s2 = s * s;
     Floats series = fused(s2, splat(2.0f / 9.0f), splat(2.0f / 7.0f));
@@ -266,19 +272,49 @@ RGLD_INLINE Floats logarithm(Floats x) {
     return fused(__builtin_convertvector(exponent, Floats), splat(0.693147181f), series * s);
 }
 
-RGLD_INLINE Floats at_least(Floats x, float smallest) {
-    const Ints above = (Ints)(x > smallest);
-    return (Floats)((above & (Ints)x) | (~above & (Ints)splat(smallest)));
+void logarithms(float* values, size_t n, float smallest) {
+    for (size_t i = 0; i < n; i += kLanes) {
+        float some[kLanes] = {};
+        const size_t count = n - i < size_t(kLanes) ? n - i : size_t(kLanes);
+        for (size_t j = 0; j < count; ++j) some[j] = values[i + j];
+        const Floats x = load<Floats>(some);
+        store(some, logarithm(chosen((Ints)(x > smallest), x, splat(smallest))));
+        for (size_t j = 0; j < count; ++j) values[i + j] = some[j];
+    }
 }
 
-void logarithms(float* values, size_t n, float smallest) {
-    size_t i = 0;
-    for (; i + kLanes <= n; i += kLanes) store(values + i, logarithm(at_least(load<Floats>(values + i), smallest)));
-    if (i < n) {
-        float rest[kLanes] = {};
-        for (size_t j = 0; j < n - i; ++j) rest[j] = values[i + j];
-        store(rest, logarithm(at_least(load<Floats>(rest), smallest)));
-        for (size_t j = 0; j < n - i; ++j) values[i + j] = rest[j];
+// asinh(x) = log(1 + y) with y = x + x^2 / (1 + sqrt(1 + x^2)): no digits are lost where x is small.
+RGLD_INLINE Doubles arcsinh(Doubles x) {
+    const Longs sign = (Longs)x & (Longs{} + INT64_MIN);
+    const Doubles size = (Doubles)((Longs)x ^ sign), square = size * size;
+    const Doubles y = size + square / (1.0 + square_root(1.0 + square));
+    // 1 + y = mantissa * 2^exponent; where that is near 1, y itself has more digits.
+    const Doubles whole = 1.0 + y;
+    const Longs bits = (Longs)whole;
+    Longs exponent = ((bits >> 52) & 0x7ff) - 1023;
+    Doubles mantissa = (Doubles)((bits & 0xfffffffffffff) | 0x3ff0000000000000);
+    const Longs upper = (Longs)(mantissa > 1.4142135623730951);
+    exponent -= upper;  // true is -1
+    mantissa = chosen(upper, mantissa * 0.5, mantissa);
+    const Doubles rest = chosen((Longs)(whole < 1.4142135623730951), y, mantissa - 1.0);
+    const Doubles s = rest / (rest + 2.0), s2 = s * s;
+    Doubles series = Doubles{} + 2.0 / 23.0;
+    for (int k = 21; k >= 1; k -= 2) series = series * s2 + 2.0 / double(k);
+    // Adding 1.5 * 2^52 makes a number of an integer in the low bits.
+    const double magic = 6755399441055744.0;
+    const Doubles shifted = (Doubles)(exponent + (Longs)(Doubles{} + magic));
+    const Doubles result = (shifted - magic) * 0.69314718055994530942 + series * s;
+    return (Doubles)((Longs)result | sign);
+}
+
+void arcsinh_values(double* values, size_t n) {
+    constexpr size_t kDoubles = kLanes / 2;
+    for (size_t i = 0; i < n; i += kDoubles) {
+        double some[kDoubles] = {};
+        const size_t count = n - i < kDoubles ? n - i : kDoubles;
+        for (size_t j = 0; j < count; ++j) some[j] = values[i + j];
+        store(some, arcsinh(load<Doubles>(some)));
+        for (size_t j = 0; j < count; ++j) values[i + j] = some[j];
     }
 }
 
@@ -421,6 +457,6 @@ float busy(size_t n_rounds) {
 
 extern const rgld::Kernels kKernels;
 const rgld::Kernels kKernels = {RGLD_NAME,      project<false>, project<true>, global_scores,
-                                embedding_sums, local_scores,   logarithms,    busy};
+                                embedding_sums, local_scores,   logarithms,    arcsinh_values, busy};
 
 }  // namespace RGLD_NAMESPACE

@@ -54,6 +54,10 @@ struct Kernels {
     // Replaces each value by the logarithm of the greater of it and `smallest`, a positive number.
     void (*logarithms)(float* values, size_t n, float smallest);
 
+    // Replaces each value, at most 1e18 in size, by its area hyperbolic sine. In float64, for the result to round to the
+    // same float32 as the NumPy twin's.
+    void (*arcsinh)(double* values, size_t n);
+
     // Does n_rounds * kBusyRound fused multiply-adds that depend on nothing but themselves: the processor's limit.
     float (*busy)(size_t n_rounds);
 };

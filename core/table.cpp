@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace rgld {
 namespace {
@@ -13,18 +12,27 @@ constexpr size_t kSmallestBlock = 64, kLargestBlock = 2048;
 constexpr size_t kShareableRows = 512, kEvenShares = 4;
 
 constexpr size_t kTile = 64;  // rows that are scaled at a time
-constexpr double kLargestDouble = std::numeric_limits<double>::max();
+constexpr double kLargestArcsinh = 1e18;  // beyond, there is no difference left
 
 struct Range {
     size_t start;
     size_t operator[](size_t i) const { return start + i; }
 };
 
-template <class Function>
-struct Numbered {
-    const Function& function;
-    size_t operator[](size_t i) const { return function(i); }
+// Some of numbered rows.
+template <class Numbers>
+struct Part {
+    const Numbers& rows;
+    size_t start;
+    size_t operator[](size_t i) const { return size_t(rows[start + i]); }
 };
+
+// Calls work(part of the rows, start, size) for a few rows at a time.
+template <class Numbers, class Work>
+void in_tiles(const Numbers& rows, size_t count, Work&& work) {
+    for (size_t start = 0; start < count; start += kTile)
+        work(Part<Numbers>{rows, start}, start, std::min(kTile, count - start));
+}
 
 // Calls to(i, x) with the numbered rows' values of a column.
 template <class Numbers, class To>
@@ -46,23 +54,24 @@ void scale_column(const Scaling& s, const Matrix& X, size_t c, const Numbers& ro
                 to[i] = float(std::min(std::max((x - center) / scale, -largest), largest));
             });
         case Scaling::Kind::kArcsinh:
-            return read_column(X, column, rows, count, [=](size_t i, double x) {
-                // Beyond the range of float64 there is no difference left: the largest number will do.
-                const double z = std::min(std::max((x - center) / scale, -kLargestDouble), kLargestDouble);
-                to[i] = float(std::min(std::max((std::asinh(z) - shift) / unit, -largest), largest));
+            return in_tiles(rows, count, [&](const auto& part, size_t start, size_t n) {
+                double values[kTile];
+                read_column(X, column, part, n, [&](size_t i, double x) {
+                    values[i] = std::min(std::max((x - center) / scale, -kLargestArcsinh), kLargestArcsinh);
+                });
+                kernels().arcsinh(values, n);
+                for (size_t i = 0; i < n; ++i) to[start + i] = float((values[i] - shift) / unit);
             });
         case Scaling::Kind::kQuantile: {
             const Cdf<double>& curve = s.curves[column];
             const double lowest = curve.knot(0).value, highest = curve.knot(curve.n_knots() - 1).value;
-            for (size_t start = 0; start < count; start += kTile) {
+            return in_tiles(rows, count, [&](const auto& part, size_t start, size_t n) {
                 double values[kTile], scores[kTile] = {};
-                const size_t n = std::min(kTile, count - start);
-                const auto part = [&](size_t i) { return size_t(rows[start + i]); };
-                read_column(X, column, Numbered<decltype(part)>{part}, n,
+                read_column(X, column, part, n,
                             [&](size_t i, double x) { values[i] = std::min(std::max(x, lowest), highest); });
                 curve.add_ranks(values, n, scores);
                 for (size_t i = 0; i < n; ++i) to[start + i] = float(scores[i]);
-            }
+            });
         }
     }
 }

@@ -49,6 +49,8 @@ RGLD_INLINE bool any(Ints mask) {
     return !_mm256_testz_si256((__m256i)mask, (__m256i)mask);
 #elif defined(__SSE2__)
     return _mm_movemask_epi8((__m128i)mask) != 0;
+#elif defined(__ARM_NEON)
+    return vmaxvq_u32((uint32x4_t)mask) != 0;
 #else
     int32_t all = 0;
     for (int lane = 0; lane < kLanes; ++lane) all |= mask[lane];
@@ -63,8 +65,23 @@ RGLD_INLINE Floats square_root(Floats x) {
     return (Floats)_mm256_sqrt_ps((__m256)x);
 #elif defined(__SSE2__)
     return (Floats)_mm_sqrt_ps((__m128)x);
+#elif defined(__ARM_NEON)
+    return (Floats)vsqrtq_f32((float32x4_t)x);
 #else
     for (int lane = 0; lane < kLanes; ++lane) x[lane] = __builtin_sqrtf(x[lane]);
+    return x;
+#endif
+}
+
+RGLD_INLINE Doubles square_root(Doubles x) {
+#if defined(__AVX512F__)
+    return (Doubles)_mm512_maskz_sqrt_pd(__mmask8(-1), (__m512d)x);
+#elif defined(__AVX2__)
+    return (Doubles)_mm256_sqrt_pd((__m256d)x);
+#elif defined(__SSE2__)
+    return (Doubles)_mm_sqrt_pd((__m128d)x);
+#else
+    for (int lane = 0; lane < kLanes / 2; ++lane) x[lane] = __builtin_sqrt(x[lane]);
     return x;
 #endif
 }

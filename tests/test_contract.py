@@ -8,7 +8,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from sklearn.base import clone, is_outlier_detector
+from sklearn.datasets import load_digits, load_wine
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
@@ -43,6 +45,9 @@ def test_defaults_are_the_papers():
         "min_features": 3,
         "projection_dim": "auto",
         "preprocessing": "auto",
+        "projection": "gaussian",
+        "aggregation": "rank",
+        "local_weight": 0.5,
     }
     assert {name: parameters[name] for name in expected} == expected
 
@@ -51,6 +56,36 @@ def test_fast_halves_views_features_and_references():
     changed = {k: v for k, v in RGLD.fast().get_params().items() if v != RGLD().get_params()[k]}
     assert changed == {"n_global_views": 20, "n_local_views": 5, "n_random_features": 5, "n_references": 200}
     assert RGLD.fast(n_references=50, random_state=3).n_references == 50
+
+
+def test_plus_is_pinned():
+    changed = {k: v for k, v in RGLD.plus().get_params().items() if v != RGLD().get_params()[k]}
+    assert changed == {
+        "n_global_views": 0,
+        "n_local_views": 64,
+        "n_references": 100,
+        "feature_fraction": (1.0, 0.3),
+        "projection": "orthogonal",
+        "preprocessing": ("standard", "arcsinh", "arcsinh-standard", "quantile"),
+        "aggregation": "standard",
+    }
+    assert RGLD.plus(n_references=50, random_state=3).n_references == 50
+
+
+@pytest.mark.parametrize("load_data", [load_digits, load_wine])
+def test_plus_finds_a_rare_class_better(load_data):
+    """One class of a dataset of scikit-learn, thinned out, is to be found among the others."""
+    X, y = load_data(return_X_y=True)
+    rng = np.random.default_rng(0)
+    auroc = {"plus": [], "RGLD": []}
+    for rare in np.unique(y):
+        kept = np.concatenate((np.flatnonzero(y != rare), rng.choice(np.flatnonzero(y == rare), 8, replace=False)))
+        labels = y[kept] == rare
+        for name, make in (("plus", RGLD.plus), ("RGLD", RGLD)):
+            for state in range(3):
+                scores = make(random_state=state).fit(X[kept]).anomaly_score(X[kept])
+                auroc[name].append(roc_auc_score(labels, scores))
+    assert np.mean(auroc["plus"]) > np.mean(auroc["RGLD"])
 
 
 @pytest.mark.parametrize(

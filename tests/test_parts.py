@@ -14,6 +14,7 @@ from rgld._kernels.blocks import BLOCK_BYTES, LARGEST_BLOCK, SMALLEST_BLOCK, row
 from rgld._kernels.numpy_kernels import pair_places
 from rgld._local import draw_local
 from rgld._preprocess import Scaling, choose_preprocessing, column_statistics, fit_scaling, normal_score, scaled_columns
+from rgld._ranks import STANDARD_BOUNDS, fit_standards, standard_agg
 from rgld._threshold import fit_offset
 from rgld._views import Views, ViewShape, draw_views, view_shape
 
@@ -37,21 +38,62 @@ def test_view_shape_is_the_papers_rule(columns, features, dim):
 
 
 def test_view_shape_parameters():
-    assert view_shape(10, 1.0, 3, 4) == ViewShape(10, 10, 4)
-    assert view_shape(10, 0.1, 5, "auto") == ViewShape(10, 5, 5)
+    assert view_shape(10, 1.0, 3, 4) == ViewShape(10, (10,), 4)
+    assert view_shape(10, 0.1, 5, "auto") == ViewShape(10, (5,), 5)
+    assert view_shape(10, (1.0, 0.3), 3, "auto", 2) == ViewShape(10, (10, 3), 5, 2)
+    assert view_shape(30, (1.0, 0.3), 3, "auto", 1, "orthogonal") == ViewShape(30, (30, 9), 16, 1, "orthogonal")
+    assert view_shape(8, 1.0, 3, "auto", 1, "orthogonal").projection_dim == 8
 
 
 def test_features_are_drawn_without_replacement_and_uniformly():
-    views = draw_views(0, _random.GLOBAL, 2000, ViewShape(10, 3, 5))
+    views = draw_views(0, _random.GLOBAL, 2000, ViewShape(10, (3,), 5))
     assert all(len(set(features)) == 3 for features in views.features.tolist())
     counts = np.bincount(views.features.ravel(), minlength=10)
     assert np.all(np.abs(counts - 600) < 4 * np.sqrt(2000 * 0.3 * 0.7))
 
 
 def test_projection_is_normal_with_variance_one_over_r():
-    projection = draw_views(0, _random.GLOBAL, 2000, ViewShape(10, 3, 4)).projection
+    projection = draw_views(0, _random.GLOBAL, 2000, ViewShape(10, (3,), 4)).projection
     assert projection.var() == pytest.approx(1 / 4, rel=0.05)
     assert projection.mean() == pytest.approx(0, abs=0.02)
+
+
+def test_views_take_scalings_and_shares_of_the_columns_in_turn():
+    views = draw_views(0, _random.LOCAL, 9, ViewShape(6, (6, 2), 3, 2))
+    assert (views.features // 6 == np.arange(9)[:, None] % 2)[views.projection.any(axis=2)].all()
+    used = views.projection.any(axis=2).sum(axis=1)
+    np.testing.assert_array_equal(used, [6, 6, 2, 2, 6, 6, 2, 2, 6])
+    assert not views.projection[2, 2:].any()
+
+
+@pytest.mark.parametrize("shape", [ViewShape(9, (9, 4), 6, 1, "orthogonal"), ViewShape(5, (5,), 5, 1, "orthogonal")])
+def test_orthogonal_projections_keep_squared_lengths(shape):
+    views = draw_views(0, _random.LOCAL, 400, shape)
+    for projection in views.projection[:4]:
+        m, r = (int(projection.any(axis=axis).sum()) for axis in (1, 0))
+        assert (m, r) in {(9, 6), (4, 4), (5, 5)}
+        gram = projection[:m, :r].T @ projection[:m, :r]
+        np.testing.assert_allclose(gram, m / r * np.eye(r), atol=1e-5)
+    x = np.arange(1.0, 10.0)[: shape.n_features[0]]
+    lengths = [
+        np.sum((x @ p) ** 2)
+        for p, used in zip(views.projection, views.projection.any(axis=2), strict=True)
+        if used.all()
+    ]
+    assert np.mean(lengths) == pytest.approx(np.sum(x**2), rel=0.05)
+
+
+def test_standardized_scores_by_hand():
+    scores = f32([1.0, np.e, np.e**2, 0.0], [1.0, 2.0, 3.0, 2.0])
+    standards = fit_standards(scores, f32([np.e**-1, 0.0])[0])
+    np.testing.assert_allclose(standards[0], [np.e**-1, 0.5, np.sqrt(1.25)], rtol=1e-6)  # of 0, 1, 2, -1
+    np.testing.assert_allclose(standards[1], [0.0, 2.0, np.sqrt(0.5)], rtol=1e-6)
+    expected = [(-0.5 / 1.25**0.5 - 2**0.5) / 2, 0.25 / 1.25**0.5]
+    np.testing.assert_allclose(standard_agg(standards, scores)[:2], expected, rtol=1e-5)
+    far = f32([1e30], [-1e30])
+    np.testing.assert_allclose(standard_agg(standards, far), np.mean(STANDARD_BOUNDS))
+    same = fit_standards(np.ones((1, 5), np.float32), np.zeros(1, np.float32))
+    assert standard_agg(same, np.ones((1, 2), np.float32)).tolist() == [0.0, 0.0]
 
 
 def test_project_by_hand():
@@ -113,7 +155,7 @@ def test_quasi_monte_carlo_normals_are_normal_in_every_view():
 
 
 def test_branches_draw_views_of_their_own():
-    views = [draw_views(0, branch, 3, ViewShape(10, 3, 5)) for branch in (_random.GLOBAL, _random.LOCAL)]
+    views = [draw_views(0, branch, 3, ViewShape(10, (3,), 5)) for branch in (_random.GLOBAL, _random.LOCAL)]
     assert not np.array_equal(views[0].projection, views[1].projection)
 
 
@@ -162,7 +204,7 @@ def test_neighbor_distance_against_brute_force(k):
 
 
 def test_references_are_at_most_all_rows():
-    assert draw_local(0, 3, ViewShape(2, 2, 2), 7, 400).rows.shape == (3, 7)
+    assert draw_local(0, 3, ViewShape(2, (2,), 2), 7, 400).rows.shape == (3, 7)
 
 
 # Preprocessing

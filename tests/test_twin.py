@@ -66,7 +66,14 @@ def twin_of(detector, train, new):
     draws = draws_of(detector, len(train))
     multipliers, k = p["bandwidth_multipliers"], p["n_neighbors"]
     return paper.algorithm_1(
-        train.tolist(), new.tolist(), detector.model_.scaling.kinds, *draws, multipliers, k, p["local_weight"]
+        train.tolist(),
+        new.tolist(),
+        detector.model_.scaling.kinds,
+        *draws,
+        multipliers,
+        k,
+        p["local_weight"],
+        p["aggregation"],
     )
 
 
@@ -133,6 +140,8 @@ def test_order_is_identical_where_nothing_ties():
         {"bandwidth_multipliers": (1.0,)},
         {"feature_fraction": 1.0},
         {"local_weight": 0.8},
+        {"aggregation": "standard"},
+        {"projection": "orthogonal"},
         {"feature_fraction": (1.0, 0.5), "n_global_views": 3},
         {"preprocessing": ("arcsinh-standard", "standard", "robust"), "n_local_views": 4},
         {"preprocessing": ("standard", "arcsinh"), "feature_fraction": (0.3, 1.0), "n_local_views": 5},
@@ -142,6 +151,15 @@ def test_ablations_equal_the_twin(ablation):
     train, new = tables("normal", 70, 6, 4)
     parameters = {"n_global_views": 2, "n_local_views": 2, "n_references": 30, "n_bandwidth_pairs": 100, **ablation}
     detector = RGLD(random_state=4, **parameters).fit(train)
+    twin = twin_of(detector, train, new)
+    np.testing.assert_allclose(detector.anomaly_score(train), twin["train"], atol=1e-9)
+    np.testing.assert_allclose(detector.anomaly_score(new), twin["new"], atol=1e-5)
+
+
+def test_plus_equals_the_twin():
+    train, new = tables("normal", 90, 6, 6)
+    settings = {"n_local_views": 9, "n_references": 30, "preprocessing": ("standard", "arcsinh", "arcsinh-standard")}
+    detector = RGLD.plus(random_state=6, **settings).fit(train)
     twin = twin_of(detector, train, new)
     np.testing.assert_allclose(detector.anomaly_score(train), twin["train"], atol=1e-9)
     np.testing.assert_allclose(detector.anomaly_score(new), twin["new"], atol=1e-5)

@@ -17,7 +17,7 @@ from ._local import draw_local, fit_local
 from ._model import GlobalBranch, LocalBranch, Model
 from ._params import check_parameters
 from ._persist import load_detector, save_detector
-from ._preprocess import UNIT_KINDS, Scaling, choose_preprocessing, fit_scaling, quantiles_for, with_moments
+from ._preprocess import UNIT_KINDS, Scaling, choose_preprocessing, fit_scaling, quantiles_for, unit_part, with_moments
 from ._random import root_seed
 from ._ranks import BranchRanks
 from ._table import read_matrix
@@ -72,7 +72,9 @@ class RGLD(OutlierMixin, BaseEstimator):
         Columns a view looks at in any case (all, if the table has fewer).
     projection_dim : int or "auto", default="auto"
         Dimensions a view projects to; "auto" is the paper's rule: 2, 5, 8, 12, 16 for up to 3, 20, 40, 100
-        and more columns.
+        and more columns; for an orthogonal projection twice that, at most 16 and as many as the view has columns.
+    projection : {"gaussian", "orthogonal"}, default="gaussian"
+        The law of the projections: independent normal entries, or orthogonal directions, which keep distances better.
     preprocessing : str or tuple of str, default="auto"
         Scaling of the columns: "standard", "robust", "quantile", "arcsinh" or "arcsinh-standard"; of several, the views
         take turns. "auto" chooses one of the first three by the training columns, see `preprocessing_`.
@@ -131,6 +133,7 @@ class RGLD(OutlierMixin, BaseEstimator):
         feature_fraction: float | tuple[float, ...] = 0.3,
         min_features: int = 3,
         projection_dim: int | str = "auto",
+        projection: str = "gaussian",
         preprocessing: str | tuple[str, ...] = "auto",
         aggregation: str = "rank",
         local_weight: float = 0.5,
@@ -148,6 +151,7 @@ class RGLD(OutlierMixin, BaseEstimator):
         self.feature_fraction = feature_fraction
         self.min_features = min_features
         self.projection_dim = projection_dim
+        self.projection = projection
         self.preprocessing = preprocessing
         self.aggregation = aggregation
         self.local_weight = local_weight
@@ -176,13 +180,13 @@ class RGLD(OutlierMixin, BaseEstimator):
         64
         """
         settings = {
-            "n_global_views": 16,
+            "n_global_views": 0,
             "n_local_views": 64,
             "n_references": 100,
             "feature_fraction": (1.0, 0.3),
+            "projection": "orthogonal",
             "preprocessing": ("standard", "arcsinh", "arcsinh-standard", "quantile"),
             "aggregation": "standard",
-            "local_weight": 0.8,
         }
         return cls(**{**settings, **parameters})
 
@@ -233,7 +237,8 @@ class RGLD(OutlierMixin, BaseEstimator):
             statistics = _kernels.column_statistics(matrix, threads, needed)
         scaling = fit_scaling(kinds, statistics)
         if not set(kinds).isdisjoint(UNIT_KINDS):
-            scaling = with_moments(scaling, *_kernels.column_moments(_kernels.Rows(matrix, scaling, threads)))
+            rows = _kernels.Rows(matrix, unit_part(scaling), threads)
+            scaling = with_moments(scaling, *_kernels.column_moments(rows))
         self.preprocessing_ = kinds if isinstance(self.preprocessing, (tuple, list)) else kinds[0]
         return scaling
 
@@ -257,10 +262,8 @@ class RGLD(OutlierMixin, BaseEstimator):
         return branch, *_kernels.fit_ranks(rows, branch, self.aggregation)
 
     def _view_shape(self) -> ViewShape:
-        n_scalings = len(_several(self.preprocessing))
-        return view_shape(
-            self.n_features_in_, self.feature_fraction, self.min_features, self.projection_dim, n_scalings
-        )
+        shape = (self.n_features_in_, self.feature_fraction, self.min_features, self.projection_dim)
+        return view_shape(*shape, n_scalings=len(_several(self.preprocessing)), projection=self.projection)
 
     def _rows(self, matrix: NDArray[np.floating], scaling: Scaling, *, keep: bool) -> _kernels.Rows:
         threads = n_threads(self.n_jobs) if len(matrix) > SHORT_TABLE else 1

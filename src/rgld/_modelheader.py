@@ -19,8 +19,9 @@ from .exceptions import ModelFileError, ParameterError
 
 FORMAT = "rgld-model"
 VERSION = "2"
-ADDED_IN_VERSION_2 = {"aggregation": "rank", "local_weight": 0.5}
-"""Parameters that files of version 1 do not have, at the value that they mean."""
+MODEL_SETTINGS = {"aggregation": "rank", "local_weight": 0.5}
+PARAMETERS_OF_VERSION_2 = {"projection": "gaussian", **MODEL_SETTINGS}
+"""What files of version 1 do not have, at the value that they mean."""
 
 MAX_ROWS = 2**40
 """More training rows than any table has; far beyond, ranks would round to 1."""
@@ -94,10 +95,10 @@ def _from_version_1(content: Any) -> Any:
     """Return the content as version 2 has it, as far as it can be told apart: what is wrong with it is found later."""
     if not isinstance(content, dict) or not isinstance(content.get("parameters"), dict):
         return content
-    parameters = {**content["parameters"], **ADDED_IN_VERSION_2}
-    if len(parameters) != len(content["parameters"]) + len(ADDED_IN_VERSION_2):
+    parameters = {**content["parameters"], **PARAMETERS_OF_VERSION_2}
+    if len(parameters) != len(content["parameters"]) + len(PARAMETERS_OF_VERSION_2):
         raise ModelFileError("The model file has parameters that its version does not know.")
-    return {**content, **ADDED_IN_VERSION_2, "parameters": parameters, "preprocessing": [content.get("preprocessing")]}
+    return {**content, **MODEL_SETTINGS, "parameters": parameters, "preprocessing": [content.get("preprocessing")]}
 
 
 def _words(spec: ArraySpec) -> str:

@@ -16,6 +16,9 @@ from .exceptions import ParameterError
 PREPROCESSINGS = ("standard", "robust", "quantile", "arcsinh", "arcsinh-standard")
 """The scalings a table can get; "auto" chooses one of the first three from the training columns."""
 
+PROJECTIONS = ("gaussian", "orthogonal")
+"""The laws of a view's projection."""
+
 AGGREGATIONS = ("rank", "standard")
 """What view scores are made comparable by before they are averaged."""
 
@@ -99,6 +102,7 @@ CONSTRAINTS: Mapping[str, Constraint] = {
     "feature_fraction": _one_or_several(_share(1.0, closed=True)),
     "min_features": _integer(1),
     "projection_dim": _auto_or(_integer(1, 1024)),
+    "projection": Constraint(lambda v: isinstance(v, str) and v in PROJECTIONS, f"one of {PROJECTIONS}"),
     "preprocessing": Constraint(_is_preprocessing, f"'auto', one of {PREPROCESSINGS} or a tuple of these"),
     "aggregation": Constraint(lambda v: isinstance(v, str) and v in AGGREGATIONS, f"one of {AGGREGATIONS}"),
     "local_weight": Constraint(lambda v: _is_real(v) and 0 < v < 1, "a number in (0, 1)"),

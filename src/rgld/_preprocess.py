@@ -26,6 +26,8 @@ N_QUANTILES = 1000
 
 ARCSINH_KINDS = ("arcsinh", "arcsinh-standard")
 """Linear in the middle of a column, logarithmic in its tails: an outlier stays one without ruling its column."""
+LARGEST_ARCSINH = 1e18
+"""Robust z-scores are clipped here: beyond, their arcsinh hardly grows."""
 UNIT_KINDS = ("arcsinh-standard",)
 """Brought to mean 0 and standard deviation 1 after the transformation."""
 IQR_OF_A_NORMAL = 1.349
@@ -215,13 +217,24 @@ def _center_and_scale(kind: str, statistics: ColumnStatistics) -> tuple[NDArray[
     return statistics.median, np.where(statistics.iqr > 0, statistics.iqr, statistics.value_range)
 
 
+def unit_part(scaling: Scaling) -> Scaling:
+    """Return the scalings of `UNIT_KINDS` alone."""
+    chosen = [kind in UNIT_KINDS for kind in scaling.kinds]
+    columns = np.repeat(chosen, scaling.n_inputs)
+    kinds = tuple(kind for kind in scaling.kinds if kind in UNIT_KINDS)
+    center, scale, shift, unit = (
+        array[columns] for array in (scaling.center, scaling.scale, scaling.shift, scaling.unit)
+    )
+    return Scaling(kinds, center, scale, shift, unit, scaling.quantiles[:, :0])
+
+
 def with_moments(scaling: Scaling, mean: NDArray[np.float64], std: NDArray[np.float64]) -> Scaling:
     """Return the scaling with the columns of `UNIT_KINDS` brought to mean 0 and standard deviation 1, given the moments
-    of all scaled columns."""
-    unit_kind = np.repeat([kind in UNIT_KINDS for kind in scaling.kinds], scaling.n_inputs)
-    return replace(
-        scaling, shift=np.where(unit_kind, mean, 0.0), unit=np.where(unit_kind & (std > SMALLEST_SPREAD), std, 1.0)
-    )
+    of the columns of `unit_part`."""
+    columns = np.repeat([kind in UNIT_KINDS for kind in scaling.kinds], scaling.n_inputs)
+    shift, unit = scaling.shift.copy(), scaling.unit.copy()
+    shift[columns], unit[columns] = mean, np.where(std > SMALLEST_SPREAD, std, 1.0)
+    return replace(scaling, shift=shift, unit=unit)
 
 
 def scaled_columns(scaling: Scaling, rows: NDArray[np.floating]) -> NDArray[np.float32]:
@@ -244,8 +257,7 @@ def scaled_columns(scaling: Scaling, rows: NDArray[np.floating]) -> NDArray[np.f
             values = np.subtract(rows.T, center, order="C", dtype=np.float64)
             values /= scale
         if kind in ARCSINH_KINDS:
-            np.clip(values, -np.finfo(np.float64).max, np.finfo(np.float64).max, out=values)
-            values = (np.arcsinh(values) - shift) / unit
+            values = (np.arcsinh(values.clip(-LARGEST_ARCSINH, LARGEST_ARCSINH)) - shift) / unit
         columns[part] = values.clip(-LARGEST_VALUE, LARGEST_VALUE)
     return columns
 

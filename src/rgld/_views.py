@@ -37,8 +37,10 @@ class ViewShape(NamedTuple):
     """m, for the views to take in turn"""
     projection_dim: int
     """r"""
-    n_scalings: int
+    n_scalings: int = 1
     """S, for the views to take in turn"""
+    projection: str = "gaussian"
+    """The law of R_t."""
 
 
 def view_shape(
@@ -47,12 +49,21 @@ def view_shape(
     min_features: int,
     projection_dim: int | str,
     n_scalings: int = 1,
+    projection: str = "gaussian",
 ) -> ViewShape:
-    """Return m = min(d, max(min_features, round(feature_fraction d))), and r, by the paper's table if "auto"."""
+    """Return m = min(d, max(min_features, round(feature_fraction d))), and r.
+
+    "auto" is the paper's table; for an orthogonal projection twice that, up to the table's last. Orthogonal directions
+    are at most m.
+    """
     fractions = feature_fraction if isinstance(feature_fraction, Sequence) else (feature_fraction,)
     n_features = tuple(min(n_columns, max(int(min_features), round(float(f) * n_columns))) for f in fractions)
+    orthogonal = projection == "orthogonal"
     dim = _paper_dim(n_columns) if projection_dim == "auto" else int(projection_dim)
-    return ViewShape(n_columns, n_features, dim, n_scalings)
+    if orthogonal:
+        dim = min(2 * dim, LARGEST_PROJECTION_DIM) if projection_dim == "auto" else dim
+        dim = min(dim, max(n_features))
+    return ViewShape(n_columns, n_features, dim, n_scalings, projection)
 
 
 def _paper_dim(n_columns: int) -> int:
@@ -67,7 +78,7 @@ def draw_views(seed: int, branch: int, n_views: int, shape: ViewShape) -> Views:
 
     View t takes scaling t modulo S; when all scalings have had their turn, the next number of features is taken.
     """
-    n_columns, sizes, projection_dim, n_scalings = shape
+    n_columns, sizes, projection_dim, n_scalings, law = shape
     views = np.arange(n_views)
     n_features = np.array(sizes)[views // n_scalings % len(sizes)]
     most = max(sizes)
@@ -75,11 +86,28 @@ def draw_views(seed: int, branch: int, n_views: int, shape: ViewShape) -> Views:
     normals = _random.child(seed, branch, _random.PROJECTION).standard_normal(
         (n_views, most, projection_dim), dtype=np.float32
     )
-    projection = normals * np.float32(projection_dim**-0.5)
     features = np.zeros((n_views, most), dtype=np.int32)
+    projection = np.zeros_like(normals)
     for size in set(sizes):
         here = n_features == size
         features[here, :size] = np.sort(keys[here].argpartition(size - 1, axis=1)[:, :size], axis=1)
-        projection[here, size:] = 0.0
+        if law == "orthogonal":
+            dim = min(size, projection_dim)
+            projection[here, :size, :dim] = _orthogonal(normals[here, :size, :dim])
+        else:
+            projection[here, :size] = normals[here, :size] * np.float32(projection_dim**-0.5)
     features += (views % n_scalings * n_columns).astype(np.int32)[:, None]
     return Views(features, projection)
+
+
+def _orthogonal(normals: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return orthogonal directions in the span of the normals' columns, shape (T, m, r), of length sqrt(m / r): squared
+    distances keep their mean, as under N(0, 1/r), and are kept as they are where r = m.
+
+    With A^T A = L L^T, the columns of A L^-T are orthonormal.
+    """
+    columns = normals.astype(np.float64)
+    triangle = np.linalg.cholesky(columns.swapaxes(1, 2) @ columns)
+    orthonormal = columns @ np.linalg.inv(triangle).swapaxes(1, 2)
+    directions: NDArray[np.float64] = orthonormal * np.sqrt(columns.shape[1] / columns.shape[2])
+    return directions

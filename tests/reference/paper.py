@@ -151,7 +151,37 @@ def rank_agg(views):
     return [normalized_rank(train, s) for s in train], [normalized_rank(train, s) for s in new]
 
 
-def algorithm_1(train, rows, kinds, global_views, local_views, pairs, multipliers, n_neighbors, local_weight=0.5):
+def standard_agg(views, smallest):
+    """Branch scores of training and new rows: mean standardized score over views, within -4 and 8, ranked.
+
+    `smallest` holds the least score of each view to take the logarithm of; None: scores are taken as they are.
+    """
+    train_scores, new_scores = [], []
+    for (train, new), least in zip(views, smallest, strict=True):
+        if least is not None:
+            train, new = ([math.log(max(s, least)) for s in part] for part in (train, new))
+        mean = sum(train) / len(train)
+        std = max(math.sqrt(sum((s - mean) ** 2 for s in train) / len(train)), 1e-3)
+        for part, scores in ((train, train_scores), (new, new_scores)):
+            scores.append([min(max((s - mean) / std, -4.0), 8.0) for s in part])
+    train = [round(sum(scores) / len(views), 12) for scores in zip(*train_scores, strict=True)]
+    new = [round(sum(scores) / len(views), 12) for scores in zip(*new_scores, strict=True)]
+    return [normalized_rank(train, s) for s in train], [normalized_rank(train, s) for s in new]
+
+
+def smallest_distance(train, view):
+    """A ten-thousandth of the spread of the projected references."""
+    points = [project(train[i], view["features"], view["projection"]) for i in view["rows"]]
+    total = 0.0
+    for values in zip(*points, strict=True):
+        mean = sum(values) / len(values)
+        total += sum((v - mean) ** 2 for v in values) / len(values)
+    return max(1e-4 * math.sqrt(total), 1e-15)
+
+
+def algorithm_1(
+    train, rows, kinds, global_views, local_views, pairs, multipliers, n_neighbors, local_weight=0.5, aggregation="rank"
+):
     """Return view scores and final scores of the training rows and of new rows.
 
     Returns
@@ -164,7 +194,15 @@ def algorithm_1(train, rows, kinds, global_views, local_views, pairs, multiplier
         "local_views": [local_view(scaled_train, scaled_rows, view, n_neighbors) for view in local_views],
     }
     weights = {"global_views": 1.0 - local_weight, "local_views": local_weight}
-    branches = [(weights[name], rank_agg(result[name])) for name in weights if result[name]]
+    if aggregation == "rank":
+        aggregated = {name: rank_agg(result[name]) for name in weights if result[name]}
+    else:
+        smallest = {
+            "global_views": [None] * len(global_views),
+            "local_views": [smallest_distance(scaled_train, view) for view in local_views],
+        }
+        aggregated = {name: standard_agg(result[name], smallest[name]) for name in weights if result[name]}
+    branches = [(weights[name], branch) for name, branch in aggregated.items()]
     total = sum(weight for weight, _ in branches)
     for i, part in enumerate(("train", "new")):
         of_branches = [[weight / total * s for s in branch[i]] for weight, branch in branches]
