@@ -31,6 +31,7 @@ check-native: .venv/.installed-dev
 	$(SANITIZED) -c 'from rgld._kernels import _core; print(_core.__file__)' | tee build/sanitized/tested
 	grep --quiet '^$(CURDIR)/build/sanitized/' build/sanitized/tested
 	$(SANITIZED) -m pytest --quiet --capture=no -m "not own_process" tests/test_kernels.py
+	RGLD_CPU=baseline $(SANITIZED) -m pytest --quiet --capture=no -m "not own_process" tests/test_kernels.py -k "any_values or any_projection or several or standardized"
 
 format: .venv/.installed-dev
 	$(BIN)/ruff check --fix .
@@ -38,6 +39,7 @@ format: .venv/.installed-dev
 
 # With RGLD_DATA set to the folder of the datasets, half an hour; without, on synthetic tables.
 benchmark: .venv/.installed-dev
+	@test -n "$(RGLD_DATA)" || { echo "Set RGLD_DATA to the folder of the study's datasets: the committed page is of these."; exit 2; }
 	$(BIN)/python benchmarks/speed.py --lines benchmarks/results/speed.json --out docs/speed.md
 
 # A wheel in dist/, installed into a clean environment and tried there: -I keeps src/ and the folder out of the path.

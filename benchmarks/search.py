@@ -5,7 +5,7 @@
 
 A candidate is one fixed setting of a detector, without labels and without a rule about datasets. Candidates are
 compared on one half of the datasets (ADBench's odd numbers, every second table) and confirmed on the other. What was
-run is kept, one line of JSON a run, in benchmarks/results/search.jsonl, and not run again.
+run is kept, one line of JSON a run, in benchmarks/search/lines.jsonl, and not run again.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from rgld.bench.protocol import measure, seed_globally, split
 from rgld.bench.synthetic import ANOMALY_KINDS, typed
 from rgld.bench.tables import OTHER_44
 
-LINES = Path(__file__).parent / "results" / "search.jsonl"
+LINES = Path(__file__).parent / "search" / "lines.jsonl"
 SEEDS = {"adbench": (1, 2, 3), "tables": (1, 2), "full": (1,), "typed": (1, 2, 3)}
 KEY = ["collection", "dataset", "seed", "candidate", "state"]
 

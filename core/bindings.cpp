@@ -161,7 +161,7 @@ NB_MODULE(_core, m) {
     nb::class_<Scaling>(m, "Scaling")
         .def("__init__", [](Scaling* self, const std::vector<std::string>& kinds, In<double, 1> center,
                             In<double, 1> scale, In<double, 1> shift, In<double, 1> unit, In<double, 2> quantiles,
-                            double largest_value, double smallest_level) {
+                            double largest_value) {
             require(!kinds.empty() && center.size() > 0 && center.size() % kinds.size() == 0,
                     "a scaling has a kind and columns");
             const size_t n = center.size(), d = n / kinds.size();
@@ -179,7 +179,7 @@ NB_MODULE(_core, m) {
             if (quantiles.shape(1) > 0)
                 for (size_t c = 0; c < d; ++c)
                     scaling.curves.push_back(
-                        quantile_curve(quantiles.data() + c * quantiles.shape(1), quantiles.shape(1), smallest_level));
+                        quantile_curve(quantiles.data() + c * quantiles.shape(1), quantiles.shape(1)));
             new (self) Scaling(std::move(scaling));
         });
 

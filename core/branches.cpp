@@ -11,7 +11,8 @@ namespace rgld {
 namespace {
 
 constexpr size_t kSlabFloats = 48 * 1024 * 1024;       // 192 MiB of view scores at a time
-constexpr size_t kEvenShares = 4;  // of a task, for a few threads
+constexpr size_t kColumnShares = 4;  // for a few threads
+constexpr size_t kFewRuns = 8;
 
 // Working memory of one thread, made when the thread first needs it. Aligned for the widest vector.
 class Workspace {
@@ -91,7 +92,10 @@ void GlobalBranch::embedding_sums(const Rows& rows, const Run& run, double* phi,
     const SumRuns runs(rows.n_blocks(), size);
     std::vector<double> partial(runs.count * size);
     Workspace workspace(workers(run));
-    run_tasks(run, runs.count, [&](size_t part, size_t worker) {
+    // Few runs, for large sums: each view is a task of its own.
+    const size_t n_groups = runs.count < kFewRuns ? T : 1, views_per_group = T / n_groups;
+    run_tasks(run, runs.count * n_groups, [&](size_t task, size_t worker) {
+        const size_t part = task / n_groups, first_view = task % n_groups * views_per_group;
         const size_t angles_size = D * kSumRows, columns_size = rows.n_columns() * stride;
         float* angles =
             workspace.get(worker, columns_size + angles_size + embedding_scratch(D, M)) + columns_size;
@@ -99,7 +103,7 @@ void GlobalBranch::embedding_sums(const Rows& rows, const Run& run, double* phi,
         double* phi_phi_sum = phi_sum + T * M * D;
         for (size_t block = runs.begin(part); block < runs.end(part); ++block) {
             const float* columns = rows.columns(block, angles - columns_size);
-            for (size_t t = 0; t < T; ++t) {
+            for (size_t t = first_view; t < first_view + views_per_group; ++t) {
                 for (size_t start = 0; start < rows.n_rows(block); start += kSumRows) {
                     const size_t count = std::min(kSumRows, rows.n_rows(block) - start);
                     directions_.project_fused(t, columns + start, stride, count, angles, kSumRows);
@@ -177,7 +181,7 @@ void pair_distances(const Rows& rows, const Views& views, const int64_t* numbers
     const size_t d = rows.n_columns(), r = views.n_out, stride = padded(n, kPack);
     const size_t most_steps = (n_pairs - 1) / n + 1, z_stride = padded(stride + most_steps, kPack);
     std::vector<float> columns(d * stride);
-    const size_t group = std::max<size_t>(1, d / kEvenShares);
+    const size_t group = std::max<size_t>(1, d / kColumnShares);
     run_tasks(run, (d + group - 1) / group, [&](size_t task, size_t) {
         const size_t first = task * group, count = std::min(group, d - first);
         std::vector<int32_t> features(count);

@@ -1,7 +1,8 @@
 // The kernels: what is computed for a block of rows, once per instruction set.
 //
 // A block holds its rows along the last axis: value (c, i) of row i is at [c * stride + i]. The stride is a multiple of
-// kPack and rows are computed in whole packs; the places behind the last row hold zeros. What a row gets is made of
+// kPack and rows are computed in whole vectors or packs: what stands behind the last row is read and computed on, never
+// used. What a row gets is made of
 // the same operations in the same order in every instruction set: the same bits on all processors with fused
 // multiply-add. The projection does without, so that it equals the NumPy twin's to the bit.
 #pragma once

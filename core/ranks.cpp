@@ -60,9 +60,6 @@ uint32_t gap_key(double gap) {
     return key;
 }
 
-}  // namespace
-
-namespace {
 
 // Sorts by the digits from `first_pass` upward, keeping the order of what they do not tell apart.
 template <class T>

@@ -91,13 +91,13 @@ void Scaling::apply(const Matrix& X, size_t c, const int64_t* rows, size_t count
     std::fill(column + count, column + stride, 0.0f);
 }
 
-Cdf<double> quantile_curve(const double* quantiles, size_t n, double smallest_level) {
+Cdf<double> quantile_curve(const double* quantiles, size_t n) {
+    const double end = 0.5 / double(n);
     std::vector<Knot<double>> knots;
     for (size_t first = 0, last; first < n; first = last) {
         for (last = first + 1; last < n && quantiles[last] == quantiles[first];) ++last;
         const double level = 0.5 * double(first + last - 1) / double(std::max<size_t>(1, n - 1));
-        knots.push_back(
-            {quantiles[first], normal_quantile(std::min(std::max(level, smallest_level), 1.0 - smallest_level))});
+        knots.push_back({quantiles[first], normal_quantile(std::min(std::max(level, end), 1.0 - end))});
     }
     return Cdf<double>(std::move(knots), double(n), 1.0);
 }

@@ -47,8 +47,8 @@ struct Scaling {
 };
 
 // The knots of a column's curve: distinct quantiles with the normal score of their level, in the middle of a run of
-// equal ones. Levels stay `smallest_level` away from 0 and 1.
-Cdf<double> quantile_curve(const double* quantiles, size_t n, double smallest_level);
+// equal ones. Levels stay half a step, 0.5 / n, away from 0 and 1.
+Cdf<double> quantile_curve(const double* quantiles, size_t n);
 
 // The rows of a table, read as blocks of scaled columns (d for each scaling): scaled once where all of them fit a budget and are wanted
 // several times, else each time anew.

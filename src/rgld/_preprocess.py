@@ -35,10 +35,6 @@ IQR_OF_A_NORMAL = 1.349
 SMALLEST_SPREAD = 1e-12
 """A standard deviation below this is rounding: the column is constant."""
 
-SMALLEST_QUANTILE = 1e-7
-"""Quantile-transformed values stay within the normal quantiles of this and its complement (about 5.2), as in
-scikit-learn."""
-
 STRONG_SKEWNESS = 4.0
 """Twice the skewness of an exponential distribution: beyond it a linear scaling leaves most of a column in a
 sliver of its range."""
@@ -264,10 +260,13 @@ def scaled_columns(scaling: Scaling, rows: NDArray[np.floating]) -> NDArray[np.f
 
 def normal_score(values: NDArray[np.floating], quantiles: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the normal score of each value: straight lines between the quantiles and the normal quantiles of their
-    levels, the middle of a run for equal ones, the ends beyond them."""
+    levels, the middle of a run for equal ones, the ends beyond them.
+
+    Of q quantiles, the lowest and the highest stand for half a step each: levels stay within 0.5 / q and its
+    complement, or every column's smallest and largest value would be an outlier.
+    """
     knots, first, count = np.unique(quantiles, return_index=True, return_counts=True)
     levels = (first + 0.5 * (count - 1)) / max(1, len(quantiles) - 1)
-    scores: NDArray[np.float64] = np.interp(
-        values, knots, ndtri(np.clip(levels, SMALLEST_QUANTILE, 1.0 - SMALLEST_QUANTILE))
-    )
+    end = 0.5 / len(quantiles)
+    scores: NDArray[np.float64] = np.interp(values, knots, ndtri(np.clip(levels, end, 1.0 - end)))
     return scores

@@ -46,7 +46,7 @@ def quantile_score(ordered, x):
     equal = sum(v == x for v in ordered)
     if equal:
         level = (below + 0.5 * (equal - 1)) / (n - 1)
-        return NormalDist().inv_cdf(min(max(level, 1e-7), 1.0 - 1e-7))
+        return NormalDist().inv_cdf(min(max(level, 0.5 / n), 1.0 - 0.5 / n))
     if below in (0, n):
         return quantile_score(ordered, ordered[0] if below == 0 else ordered[-1])
     left, right = ordered[below - 1], ordered[below]

@@ -22,7 +22,6 @@ class Scaling:
         unit: Doubles,
         quantiles: Doubles,
         largest_value: float,
-        smallest_level: float,
     ) -> None: ...
 
 class Rows:

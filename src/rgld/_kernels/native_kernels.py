@@ -19,7 +19,6 @@ from .._preprocess import (
     DISTINCT_ROWS,
     LARGEST_RAW_VALUE,
     LARGEST_VALUE,
-    SMALLEST_QUANTILE,
     ColumnStatistics,
     Scaling,
 )
@@ -74,7 +73,7 @@ def _plain(X: NDArray[np.floating]) -> NDArray[np.floating]:
 def _native_scaling(scaling: Scaling) -> _core.Scaling:
     kinds = ["arcsinh" if kind in ARCSINH_KINDS else kind for kind in scaling.kinds]
     arrays = (scaling.center, scaling.scale, scaling.shift, scaling.unit, scaling.quantiles)
-    return _prepared(scaling, lambda: _core.Scaling(kinds, *arrays, LARGEST_VALUE, SMALLEST_QUANTILE))
+    return _prepared(scaling, lambda: _core.Scaling(kinds, *arrays, LARGEST_VALUE))
 
 
 def column_statistics(X: NDArray[np.floating], n_threads: int, n_quantiles: int) -> ColumnStatistics:
