@@ -17,7 +17,7 @@ def informative_counts(views, n_informative):
 
 def test_proposition_1_informative_columns_in_a_bag_are_hypergeometric():
     d, s, m = 50, 5, 15
-    views = draw_views(0, GLOBAL, 20_000, ViewShape(d, m, 2))
+    views = draw_views(0, GLOBAL, 20_000, ViewShape(d, (m,), 2))
     observed = np.bincount(informative_counts(views, s), minlength=s + 1)
     expected = hypergeom(d, s, m).pmf(np.arange(s + 1)) * 20_000
     assert chisquare(observed, expected).pvalue > 1e-3
@@ -32,7 +32,7 @@ def test_proposition_1_bags_with_more_than_their_share_have_the_larger_contrast(
     rng = np.random.default_rng(0)
     normal, anomalous = rng.normal(size=(2, d, 4000))
     anomalous[:s] += shift
-    views = draw_views(1, GLOBAL, 400, ViewShape(d, m, 12))
+    views = draw_views(1, GLOBAL, 400, ViewShape(d, (m,), 12))
 
     def contrast(features):
         a, b = ((rows[features] ** 2).sum(axis=0) for rows in (normal, anomalous))
@@ -67,7 +67,7 @@ def test_proposition_2_random_feature_density_approaches_the_exact_one():
     exact = kernel_density(z, points, bandwidth)
     sizes, errors = np.array([8, 32, 128, 512]), []
     for n_random_features in sizes:
-        _, frequencies, phases = draw_global(0, n_views, ViewShape(r, r, r), n_random_features)
+        _, frequencies, phases = draw_global(0, n_views, ViewShape(r, (r,), r), n_random_features)
         angles = np.einsum("tdr,rn->tdn", frequencies, z / bandwidth).astype(np.float32)
         phi = elementary.random_features(angles, phases, 1.0)
         estimate = elementary.support(phi[:, :, :20], phi.mean(axis=2))
@@ -84,7 +84,7 @@ def test_proposition_2_random_feature_density_approaches_the_exact_one():
 def test_proposition_3_references_rarely_miss_a_ball(size, mass):
     """A ball that holds a share q of the rows has no reference with probability at most exp(-|C| q)."""
     n_rows, n_views = 2000, 3000
-    rows = draw_local(0, n_views, ViewShape(2, 2, 2), n_rows, size).rows
+    rows = draw_local(0, n_views, ViewShape(2, (2,), 2), n_rows, size).rows
     missed = (rows >= mass * n_rows).all(axis=1).mean()
     exact = hypergeom(n_rows, int(mass * n_rows), size).pmf(0)
     noise = 4 * np.sqrt(exact * (1 - exact) / n_views)
