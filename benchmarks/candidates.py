@@ -16,7 +16,7 @@ def _spec(name: str, settings: dict[str, object]) -> str:
     return f"{name}({words}random_state={{state}})"
 
 
-OTHERS = {name: name for name in ("IForest", "ADERH", "ADERH-script", "COPOD", "HBOS", "ECOD", "KNN")}
+OTHERS = {name: name for name in ("IForest", "ADERH-script", "COPOD", "HBOS")}
 
 VIEWS = {"n_references": 100, "n_local_views": 40}
 COLUMNS = {**VIEWS, "feature_fraction": (1.0, 0.3)}
@@ -51,9 +51,8 @@ ONE_BACK = {
 AROUND = {
     "plus, 32 local views": _plus(n_local_views=32),
     "plus, 128 local views": _plus(n_local_views=128),
-    "plus, 20 neighbours": _plus(n_neighbors=20),
     "plus, 5 neighbours": _plus(n_neighbors=5),
-    "plus, 256 references, 25 neighbours": _plus(n_references=256, n_neighbors=25),
+    "plus, 14 neighbours": _plus(n_neighbors=14),
     "plus, without standard": _plus(preprocessing=FOUR[1:], n_local_views=66),
     "plus, without arcsinh": _plus(preprocessing=("standard", "arcsinh-standard", "quantile"), n_local_views=66),
     "plus, without arcsinh-standard": _plus(preprocessing=("standard", "arcsinh", "quantile"), n_local_views=66),

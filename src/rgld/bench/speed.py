@@ -1,8 +1,8 @@
 """Time and memory: RGLD against other detectors, in one run; and a page of what was measured.
 
-In: the folder of the datasets. Out: a `Speed` as JSON, and from it `docs/speed.md` with plots. Detectors take turns, so
-that a slow moment of the machine hits all of them; times are medians of repeats, and the ratios within a run are what
-counts. Every detector has its own defaults: RGLD uses all cores the process may use, most others one.
+In: the folder of the datasets. Out: a `Speed` as JSON, and from it `docs/speed.md` with plots. On each split
+every detector is run a few times in a row, after one run that is not counted; times are medians, and the ratios within
+a run are what counts. Every detector has its own defaults: RGLD uses all cores the process may use, most others one.
 """
 
 import json
