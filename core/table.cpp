@@ -60,7 +60,8 @@ void scale_column(const Scaling& s, const Matrix& X, size_t c, const Numbers& ro
                     values[i] = std::min(std::max((x - center) / scale, -kLargestArcsinh), kLargestArcsinh);
                 });
                 kernels().arcsinh(values, n);
-                for (size_t i = 0; i < n; ++i) to[start + i] = float((values[i] - shift) / unit);
+                for (size_t i = 0; i < n; ++i)
+                    to[start + i] = float(std::min(std::max((values[i] - shift) / unit, -largest), largest));
             });
         case Scaling::Kind::kQuantile: {
             const Cdf<double>& curve = s.curves[column];

@@ -44,8 +44,8 @@ class RGLD(OutlierMixin, BaseEstimator):
 
     Many cheap random views of the table (some of the columns, randomly projected) each answer two questions
     about a row: is it in a broadly thin region (global branch), and is it far from its nearest sampled
-    neighbours (local branch). The answers are ranked against the training rows and averaged. The defaults
-    are those of the paper (arXiv 2606.28970).
+    neighbours (local branch). The answers are compared with the training rows' and averaged. The defaults
+    are those of the paper (arXiv 2606.28970); `RGLD.plus()` is more accurate.
 
     A fitted detector is frozen: a row's score depends on the row and the fitted model only, to the bit, not
     on the other rows scored with it, their order or `n_jobs`.
@@ -81,7 +81,8 @@ class RGLD(OutlierMixin, BaseEstimator):
     aggregation : {"rank", "standard"}, default="rank"
         What view scores are made comparable by before they are averaged over a branch: their rank among the training
         rows, or their distance from the training rows' mean in standard deviations (of the logarithm of a local
-        view's distance), at most 8: that keeps how far out a row is, where ranks end at 1.
+        view's distance), at most 8: that keeps how far out a row is, where ranks end at 1. Rows beyond 8 in every view
+        tie.
     local_weight : float in (0, 1), default=0.5
         Weight of the local branch in the anomaly score; the global one has the rest.
     contamination : "auto" or float in (0, 0.5], default="auto"
@@ -273,7 +274,8 @@ class RGLD(OutlierMixin, BaseEstimator):
         """Return the two halves of the anomaly score: `global_score` and `local_score`, each a rank in (0, 1).
 
         High `global_score`: the row lies in a broadly thin region. High `local_score`: it is far from its nearest
-        sampled neighbours. `anomaly_score` is their mean.
+        sampled neighbours. `anomaly_score` is their mean, weighted by `local_weight`; None stands for a branch without
+        views, as the global one of `RGLD.plus()`.
         """
         check_is_fitted(self)
         model: Model = self.model_

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ._kernels.blocks import SMALLEST_BLOCK
-from ._params import AGGREGATIONS, CONSTRAINTS, PREPROCESSINGS, check_parameters
+from ._params import AGGREGATIONS, CONSTRAINTS, MOST_TURNS, PREPROCESSINGS, check_parameters
 from ._preprocess import N_QUANTILES
 from ._ranks import EXACT_CDF_SIZE
 from ._tensorfile import DIGEST, ArraySpec, Specs, parse_json
@@ -25,8 +25,6 @@ PARAMETERS_OF_VERSION_2 = {"projection": "gaussian", **MODEL_SETTINGS}
 
 MAX_ROWS = 2**40
 """More training rows than any table has; far beyond, ranks would round to 1."""
-MAX_SCALINGS = 64
-"""Scalings side by side."""
 MAX_SIZE = 2**31 - 1
 """Any other size."""
 MAX_PROJECTION_DIM = 1024
@@ -163,7 +161,7 @@ def _parse_sizes(content: Any) -> Sizes:
 
 
 def _are_kinds(kinds: Any) -> bool:
-    return isinstance(kinds, list) and 1 <= len(kinds) <= MAX_SCALINGS and all(kind in PREPROCESSINGS for kind in kinds)
+    return isinstance(kinds, list) and 1 <= len(kinds) <= MOST_TURNS and all(kind in PREPROCESSINGS for kind in kinds)
 
 
 def _are_names(names: Any, n_columns: int) -> bool:

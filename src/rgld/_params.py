@@ -16,6 +16,9 @@ from .exceptions import ParameterError
 PREPROCESSINGS = ("standard", "robust", "quantile", "arcsinh", "arcsinh-standard")
 """The scalings a table can get; "auto" chooses one of the first three from the training columns."""
 
+MOST_TURNS = 64
+"""Scalings, or shares of the columns, for views to take turns in."""
+
 PROJECTIONS = ("gaussian", "orthogonal")
 """The laws of a view's projection."""
 
@@ -66,17 +69,17 @@ def _are_multipliers(value: Any) -> bool:
 
 def _is_preprocessing(value: Any) -> bool:
     if isinstance(value, (tuple, list)):
-        return len(value) > 0 and all(isinstance(v, str) and v in PREPROCESSINGS for v in value)
+        return 0 < len(value) <= MOST_TURNS and all(isinstance(v, str) and v in PREPROCESSINGS for v in value)
     return isinstance(value, str) and value in ("auto", *PREPROCESSINGS)
 
 
 def _one_or_several(one: Constraint) -> Constraint:
     def holds(value: Any) -> bool:
         if isinstance(value, (tuple, list)):
-            return len(value) > 0 and all(one.holds(v) for v in value)
+            return 0 < len(value) <= MOST_TURNS and all(one.holds(v) for v in value)
         return one.holds(value)
 
-    return Constraint(holds, f"{one.must_be}, or a tuple of such numbers")
+    return Constraint(holds, f"{one.must_be}, or a tuple of up to {MOST_TURNS} such numbers")
 
 
 def _is_random_state(value: Any) -> bool:
@@ -103,7 +106,9 @@ CONSTRAINTS: Mapping[str, Constraint] = {
     "min_features": _integer(1),
     "projection_dim": _auto_or(_integer(1, 1024)),
     "projection": Constraint(lambda v: isinstance(v, str) and v in PROJECTIONS, f"one of {PROJECTIONS}"),
-    "preprocessing": Constraint(_is_preprocessing, f"'auto', one of {PREPROCESSINGS} or a tuple of these"),
+    "preprocessing": Constraint(
+        _is_preprocessing, f"'auto', one of {PREPROCESSINGS} or a tuple of up to {MOST_TURNS} of these"
+    ),
     "aggregation": Constraint(lambda v: isinstance(v, str) and v in AGGREGATIONS, f"one of {AGGREGATIONS}"),
     "local_weight": Constraint(lambda v: _is_real(v) and 0 < v < 1, "a number in (0, 1)"),
     "contamination": _auto_or(_share(0.5, closed=True)),
