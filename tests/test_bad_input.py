@@ -153,6 +153,13 @@ BAD_PARAMETERS = [
     ("projection_dim", "big"),
     ("preprocessing", "minmax"),
     ("preprocessing", None),
+    ("preprocessing", ()),
+    ("preprocessing", ("standard", "auto")),
+    ("preprocessing", ("standard",) * 65),
+    ("feature_fraction", (0.5, 0.0)),
+    ("projection", "sparse"),
+    ("aggregation", "mean"),
+    ("local_weight", 1.0),
     ("contamination", 0.0),
     ("contamination", 0.6),
     ("contamination", "some"),
@@ -224,7 +231,7 @@ ODD_TABLES = {
 
 
 @pytest.mark.parametrize("make", ODD_TABLES.values(), ids=ODD_TABLES.keys())
-@pytest.mark.parametrize("preprocessing", ["auto", "standard", "robust", "quantile"])
+@pytest.mark.parametrize("preprocessing", ["auto", "standard", "robust", "quantile", "arcsinh", "arcsinh-standard"])
 def test_odd_tables_get_finite_scores_inside_the_unit_interval(make, preprocessing):
     table = make(np.random.default_rng(1))
     detector = RGLD(preprocessing=preprocessing, random_state=0).fit(table)
@@ -234,7 +241,7 @@ def test_odd_tables_get_finite_scores_inside_the_unit_interval(make, preprocessi
             assert np.all((scores > 0) & (scores < 1))
 
 
-@pytest.mark.parametrize("preprocessing", ["auto", "standard", "robust", "quantile"])
+@pytest.mark.parametrize("preprocessing", ["auto", "standard", "robust", "quantile", "arcsinh", "arcsinh-standard"])
 def test_equal_rows_are_neither_normal_nor_anomalous(preprocessing):
     X = np.full((50, 3), 4.2)
     detector = RGLD(preprocessing=preprocessing, random_state=0).fit(X)

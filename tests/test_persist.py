@@ -39,6 +39,8 @@ CONFIGURATIONS = {
     "generator": {"random_state": np.random.RandomState(3), "contamination": 0.1},
     "numpy scalars": {"n_neighbors": np.int64(4), "feature_fraction": np.float32(0.5)},
     "threads": {"n_jobs": 2},
+    "plus": RGLD.plus(n_local_views=8).get_params(),
+    "standardized": {"aggregation": "standard", "local_weight": 0.7, "feature_fraction": (1.0, 0.5)},
 }
 
 

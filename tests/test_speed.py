@@ -34,7 +34,7 @@ def measured():
         "stages": {"scaling": 0.01, "scoring the test rows": 0.02},
         "kernels": {
             "native": {"auroc": [80.0, 81.0, 82.0], "seconds": [0.1] * 3},
-            "numpy": {"auroc": [80.5, 81.0, 82.0], "seconds": [1.0] * 3},
+            "numpy": {"auroc": [80.06, 81.0, 82.0], "seconds": [1.0] * 3},
         },
         "cold": {"RGLD": {"imports": 1.0, "first": 0.1}},
         "columns": [{**grown[0], "rows": 2000, "columns": 3}],
@@ -51,7 +51,7 @@ def test_the_page_says_what_was_met_and_what_was_not(tmp_path):
     assert "30 s | met" in rows["| 10,000,000 x 20 float32 rows, fit + score, under 90 s"]
     assert "50 %" in rows["| global"]
     assert (
-        "AUROC 81.000 against 81.167, three states spread over 2.00 | met" in rows["| accuracy as with the NumPy twin"]
+        "AUROC 81.000 against 81.020, three states spread over 2.00 | met" in rows["| accuracy as with the NumPy twin"]
     )
     assert "33 %" in rows["| scaling"]
     for name in ("splits.png", "splits.svg", "growth.png", "growth.svg"):

@@ -156,8 +156,9 @@ def test_ablations_equal_the_twin(ablation):
     np.testing.assert_allclose(detector.anomaly_score(new), twin["new"], atol=1e-5)
 
 
-def test_plus_equals_the_twin():
-    train, new = tables("normal", 90, 6, 6)
+@pytest.mark.parametrize("kind", ["normal", "outliers", "duplicates"])
+def test_plus_equals_the_twin(kind):
+    train, new = tables(kind, 90, 6, 6)
     settings = {"n_local_views": 9, "n_references": 30, "preprocessing": ("standard", "arcsinh", "arcsinh-standard")}
     detector = RGLD.plus(random_state=6, **settings).fit(train)
     twin = twin_of(detector, train, new)
