@@ -36,6 +36,16 @@ PATH = {
 }
 """From the paper's settings to plus, one change after the other; plus has 64 local views in place of 40."""
 
+ALONE = {
+    "RGLD, 100 references, 40 local views": _rgld(**VIEWS),
+    "RGLD, all columns beside 30 %": _rgld(feature_fraction=(1.0, 0.3)),
+    "RGLD, four scalings": _rgld(preprocessing=FOUR),
+    "RGLD, standardized scores": _rgld(aggregation="standard"),
+    "RGLD, orthogonal projections": _rgld(projection="orthogonal"),
+    "RGLD, the local branch alone": _rgld(n_global_views=0),
+}
+"""The paper's settings with one change."""
+
 ONE_BACK = {
     "plus, 400 references, 16 local views": _plus(n_references=400, n_local_views=16),
     "plus, 30 % of the columns": _plus(feature_fraction=0.3),
@@ -60,4 +70,4 @@ AROUND = {
 }
 """Neighbours of plus."""
 
-CANDIDATES = {**OTHERS, **PATH, **ONE_BACK, **AROUND}
+CANDIDATES = {**OTHERS, **PATH, **ALONE, **ONE_BACK, **AROUND}

@@ -1,6 +1,7 @@
 """The search behind `RGLD.plus()`: every candidate on two collections of labelled tables, rerunnable.
 
     python benchmarks/search.py run --adbench FOLDER --tables FOLDER
+    python benchmarks/search.py time --adbench FOLDER
     python benchmarks/search.py report
 
 A candidate is one fixed setting of a detector, without labels and without a rule about datasets. Candidates are
@@ -14,6 +15,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -27,6 +29,7 @@ from rgld.bench.synthetic import ANOMALY_KINDS, typed
 from rgld.bench.tables import OTHER_44
 
 LINES = Path(__file__).parent / "search" / "lines.jsonl"
+TIMES = LINES.with_name("times.json")
 SEEDS = {"adbench": (1, 2, 3), "tables": (1, 2), "full": (1,), "typed": (1, 2, 3)}
 KEY = ["collection", "dataset", "seed", "candidate", "state"]
 
@@ -111,6 +114,26 @@ def run(arguments: argparse.Namespace) -> None:
                 print(f"{number} of {len(tasks)} splits", file=sys.stderr)
 
 
+def side_by_side(arguments: argparse.Namespace) -> None:
+    """Time RGLD and plus in turn on ADBench's splits, all cores, and keep the medians."""
+    times: dict[str, dict[str, float]] = {}
+    for table in tables_of(arguments.adbench, arguments.adbench / "none"):
+        if table.collection != "adbench" or table.path is None:
+            continue
+        train, test, _ = split(*load_npz(table.path), 1)
+        found: dict[str, list[float]] = {"RGLD": [], "plus": []}
+        for state in range(4):
+            for name, seconds in found.items():
+                detector = make_detector(CANDIDATES[name].format(state=state), 1)
+                start = time.perf_counter()
+                detector.fit(train)
+                detector.decision_function(test)
+                seconds.append(time.perf_counter() - start)
+        times[table.name] = {name: median(seconds[1:]) for name, seconds in found.items()}
+        print(table.name, {name: round(1000 * value, 1) for name, value in times[table.name].items()}, file=sys.stderr)
+    TIMES.write_text(json.dumps(times, indent=1))
+
+
 def read() -> pd.DataFrame:
     """Return all lines; the last of equal runs counts."""
     return pd.read_json(LINES, lines=True, dtype={"dataset": str}).drop_duplicates(KEY, keep="last")
@@ -156,6 +179,9 @@ def main() -> None:
     command.add_argument("--collections", nargs="*")
     command.add_argument("--candidates", nargs="*")
     command.set_defaults(call=run)
+    command = commands.add_parser("time", help="time RGLD and plus in turn")
+    command.add_argument("--adbench", type=Path, required=True)
+    command.set_defaults(call=side_by_side)
     command = commands.add_parser("report", help="print the means of all candidates")
     command.set_defaults(call=report)
     arguments = parser.parse_args()
