@@ -268,5 +268,12 @@ def normal_score(values: NDArray[np.floating], quantiles: NDArray[np.float64]) -
     knots, first, count = np.unique(quantiles, return_index=True, return_counts=True)
     levels = (first + 0.5 * (count - 1)) / max(1, len(quantiles) - 1)
     end = 0.5 / len(quantiles)
-    scores: NDArray[np.float64] = np.interp(values, knots, ndtri(np.clip(levels, end, 1.0 - end)))
+    normal = ndtri(np.clip(levels, end, 1.0 - end))
+    if len(knots) == 1:
+        return np.full(len(values), normal[0])
+    x = np.clip(np.asarray(values, dtype=np.float64), knots[0], knots[-1])
+    left = np.clip(np.searchsorted(knots, x, side="right") - 1, 0, len(knots) - 2)
+    # The share of the gap, not its slope: a slope overflows where two quantiles are a denormal apart.
+    share = (x - knots[left]) / (knots[left + 1] - knots[left])
+    scores: NDArray[np.float64] = normal[left] + share * (normal[left + 1] - normal[left])
     return scores
