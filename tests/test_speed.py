@@ -21,9 +21,19 @@ def measured():
         {"detector": "RGLD", "rows": n, "columns": d, "fit": n * 2e-6, "score": n * 1e-6, "added_mb": 300.0}
         for n, d in sizes
     ]
+    shapes = [f"{n} x {d}, {words}" for n, d in speed.PROFILED for words in ("one thread", "all cores")]
+    stages = [*speed.STAGES.values(), "drawing, checking and the rest, in Python"]
     return {
-        "machine": {"cores": 2, "processor": "x", "kernels": "native", "instruction_set": "avx2", "rgld": "0"},
-        "small": {"one_row": 5e-5, "one_row_99": 1e-4, "import": 0.01},
+        "machine": {
+            "cpu": "c",
+            "versions": "v",
+            "cores": 2,
+            "processor": "x",
+            "kernels": "native",
+            "instruction_set": "avx2",
+            "rgld": "0",
+        },
+        "small": {"one_row": 5e-5, "one_row_99": 1e-4, "import": 0.01, "import_class": 0.5},
         "roofline": {
             "fused_per_second": 4e10,
             "bytes_per_second": 1e10,
@@ -31,7 +41,7 @@ def measured():
             "stages": {"global": {"operations": 20_000, "seconds_per_row": 1e-6}},
         },
         "splits": {"a": {"rows": 700, "columns": 9, "seconds": seconds}},
-        "stages": {"scaling": 0.01, "scoring the test rows": 0.02},
+        "stages": {shape: dict.fromkeys(stages, 0.01) for shape in shapes},
         "kernels": {
             "native": {"auroc": [80.0, 81.0, 82.0], "seconds": [0.1] * 3},
             "numpy": {"auroc": [80.06, 81.0, 82.0], "seconds": [1.0] * 3},
@@ -53,7 +63,8 @@ def test_the_page_says_what_was_met_and_what_was_not(tmp_path):
     assert (
         "AUROC 81.000 against 81.020, three states spread over 2.00 | met" in rows["| accuracy as with the NumPy twin"]
     )
-    assert "33 %" in rows["| scaling"]
+    assert rows["| scaling"].count("10.0") == 6
+    assert "12 % of the time are the view scores" in page
     for name in ("splits.png", "splits.svg", "growth.png", "growth.svg"):
         assert (tmp_path / "speed" / name).stat().st_size > 1000
 
@@ -62,6 +73,13 @@ def test_a_detector_is_timed_in_a_process_of_its_own():
     line = speed._in_process("grow", "RGLD-Fast", "1500", "4")
     assert set(line) == {"fit", "score", "added_mb"}
     assert "invalid literal" in speed._in_process("grow", "RGLD-Fast", "x", "4")["error"]
+
+
+def test_a_first_call_is_that_of_a_user():
+    found = speed.cold(["RGLD", speed.FOREST], lambda words: None)
+    assert all(line["imports"] > 0 and line["first"] > 0 for line in found.values())
+    assert set(found) == {"RGLD", speed.FOREST}
+    assert set(speed.COLD) == {"RGLD", "RGLD-Fast", *speed.OTHERS}
 
 
 def test_operations_are_counted_from_the_model():

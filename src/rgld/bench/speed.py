@@ -141,7 +141,12 @@ def growth(names: Iterable[str], shapes: Iterable[tuple[int, int]], tell: Tell) 
 
 
 def _in_process(*arguments: str) -> dict[str, Any]:
-    command = [sys.executable, "-W", "ignore", "-m", __name__, *arguments]
+    return _run_python("-m", __name__, *arguments)
+
+
+def _run_python(*arguments: str) -> dict[str, Any]:
+    """Return what a new process prints in its last line."""
+    command = [sys.executable, "-W", "ignore", *arguments]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LONGEST_SECONDS)
     except subprocess.TimeoutExpired:
@@ -167,22 +172,46 @@ def _grow(name: str, n_rows: int, n_columns: int) -> dict[str, float]:
     return {"fit": fitted - start, "score": scored - fitted, "added_mb": (peak_memory_mb() or 0.0) - before}
 
 
-def _cold(name: str) -> dict[str, float]:
-    """Runs in a process of its own: the first call, and the imports it brings."""
-    X = normal_table(5000, N_COLUMNS).astype(np.float64)
-    start = time.perf_counter()
-    detector = make(name)
-    made = time.perf_counter()
-    detector.fit(X[:3500])
-    detector.decision_function(X[3500:])
-    return {"imports": made - start, "first": time.perf_counter() - made}
+COLD_PROGRAM = """
+import json, time
+import numpy as np
+rng = np.random.default_rng(0)
+X = rng.standard_normal((5000, {columns}))
+start = time.perf_counter()
+{imports}
+detector = {make}
+made = time.perf_counter()
+detector.fit(X[:3500])
+detector.{score}(X[3500:])
+print(json.dumps({{"imports": made - start, "first": time.perf_counter() - made}}))
+"""
+"""What a user's program does; the table is made before, so that NumPy is imported already."""
+
+COLD = {
+    "RGLD": ("from rgld import RGLD", "RGLD(random_state=0)", "anomaly_score"),
+    "RGLD-Fast": ("from rgld import RGLD", "RGLD.fast(random_state=0)", "anomaly_score"),
+    FOREST: ("from sklearn.ensemble import IsolationForest", "IsolationForest(random_state=0)", "score_samples"),
+    "isotree": (
+        "from isotree import IsolationForest",
+        "IsolationForest(ntrees=100, sample_size=256, ndim=1)",
+        "predict",
+    ),
+    "ADERH": ("from rgld.bench.detectors.aderh import make", "make(0)", "decision_function"),
+    **{
+        name: (f"from pyod.models.{name.lower()} import {name}", f"{name}()", "decision_function")
+        for name in ("HBOS", "PCA", "CBLOF", "LODA", "ECOD", "COPOD", "KNN", "LOF")
+    },
+}
+"""Per detector: its imports, how it is made, how it scores."""
 
 
 def cold(names: Iterable[str], tell: Tell) -> dict[str, Any]:
     """Return the time of the imports and of the first fit and scoring in a new process."""
     result = {}
     for name in available(names):
-        runs = [_in_process("cold", name) for _ in range(COLD_REPEATS)]
+        imports, made, score = COLD[name]
+        program = COLD_PROGRAM.format(columns=N_COLUMNS, imports=imports, make=made, score=score)
+        runs = [_run_python("-c", program) for _ in range(COLD_REPEATS)]
         if any("error" in run for run in runs):
             tell(f"cold {name}: failed")
             continue
@@ -208,10 +237,11 @@ def small_costs(tell: Tell) -> dict[str, float]:
         start = time.perf_counter()
         detector.anomaly_score(row)
         times.append(time.perf_counter() - start)
-    program = "import time; s = time.perf_counter(); import rgld; print(time.perf_counter() - s)"
-    imports = [float(subprocess.check_output([sys.executable, "-c", program])) for _ in range(5)]
     result = {"one_row": float(np.median(times)), "one_row_99": float(np.quantile(times, 0.99))}
-    result["import"] = float(np.median(imports))
+    for name, statement in (("import", "import rgld"), ("import_class", "from rgld import RGLD")):
+        program = f"import time; s = time.perf_counter(); {statement}; print(time.perf_counter() - s)"
+        seconds = [float(subprocess.check_output([sys.executable, "-c", program])) for _ in range(5)]
+        result[name] = float(np.median(seconds))
     tell(f"one row {1e6 * result['one_row']:.0f} us, import {1000 * result['import']:.0f} ms")
     return result
 
@@ -227,11 +257,24 @@ STAGES = {
 }
 
 
-def stages(tell: Tell) -> dict[str, float]:
-    """Return where the time of a fit and a scoring goes: the profile behind the table, in seconds."""
+PROFILED = ((10_000, N_COLUMNS), (1_000, N_COLUMNS), (2_000, 500))
+"""Tables (rows, columns) whose fit and scoring are profiled: of the protocol's size, small, and wide."""
+
+
+def stages(tell: Tell) -> dict[str, dict[str, float]]:
+    """Return where the time of a fit and a scoring goes, in seconds by table, number of threads and stage."""
+    return {
+        f"{n_rows} x {n_columns}, {words}": _stages_of(n_rows, n_columns, n_jobs, tell)
+        for n_rows, n_columns in PROFILED
+        for n_jobs, words in ((1, "one thread"), (None, "all cores"))
+    }
+
+
+def _stages_of(n_rows: int, n_columns: int, n_jobs: int | None, tell: Tell) -> dict[str, float]:
     from rgld import RGLD, _kernels
 
-    X = normal_table(10_000, N_COLUMNS).astype(np.float64)
+    X = normal_table(n_rows, n_columns).astype(np.float64)
+    n_train = 7 * n_rows // 10
     spent: dict[str, list[float]] = {name: [] for name in (*STAGES, "all")}
 
     def timed(name: str, function: Any) -> Any:
@@ -251,7 +294,7 @@ def stages(tell: Tell) -> dict[str, float]:
             for times in spent.values():
                 times.append(0.0)
             start = time.perf_counter()
-            RGLD(random_state=0).fit(X[:7000]).anomaly_score(X[7000:])
+            RGLD(random_state=0, n_jobs=n_jobs).fit(X[:n_train]).anomaly_score(X[n_train:])
             spent["all"][-1] = time.perf_counter() - start
     finally:
         for name, function in original.items():
@@ -259,7 +302,7 @@ def stages(tell: Tell) -> dict[str, float]:
     medians = {name: float(np.median(times[5:])) for name, times in spent.items()}
     result = {words: medians[name] for name, words in STAGES.items()}
     result["drawing, checking and the rest, in Python"] = medians["all"] - sum(result.values())
-    tell(f"stages: {1000 * medians['all']:.1f} ms in all")
+    tell(f"stages of {n_rows} x {n_columns}: {1000 * medians['all']:.1f} ms in all")
     return result
 
 
@@ -349,13 +392,27 @@ def machine() -> dict[str, Any]:
         from rgld._kernels import _core
 
         instruction_set = _core.instruction_set()
+    import sklearn
+
     return {
+        "cpu": _cpu_model(),
+        "versions": f"Python {platform.python_version()}, NumPy {np.__version__}, scikit-learn {sklearn.__version__}",
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "processor": platform.machine(),
         "kernels": _kernels.name,
         "instruction_set": instruction_set,
         "rgld": __version__,
     }
+
+
+def _cpu_model() -> str:
+    """Return the processor's name where the system tells it."""
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or "unknown"
 
 
 def measure(
@@ -387,9 +444,7 @@ def measure(
 
 if __name__ == "__main__":
     _what, *_arguments = sys.argv[1:]
-    if _what == "cold":
-        print(json.dumps(_cold(*_arguments)))
-    elif _what == "grow":
+    if _what == "grow":
         print(json.dumps(_grow(_arguments[0], *map(int, _arguments[1:]))))
     else:
         print(json.dumps(_with_kernels(_arguments[0], _arguments[1:])))
