@@ -90,10 +90,14 @@ def candidates(frame: pd.DataFrame, names: list[str]) -> str:
 
 
 def spread(frame: pd.DataFrame) -> str:
-    """Return the standard deviation over random states of the means on ADBench."""
-    own = frame[(frame["collection"] == "adbench") & frame["candidate"].isin(["plus", "RGLD"])]
-    by_state = own.groupby(["candidate", "state", "dataset"])[list(MEASURES)].mean().groupby(["candidate", "state"])
-    return markdown(by_state.mean().groupby("candidate").std(), 2, "standard deviation over states")
+    """Return the standard deviation over random states of the means on both collections."""
+    columns = {}
+    for collection, title in (("adbench", "ADBench"), ("tables", "tables")):
+        own = frame[(frame["collection"] == collection) & frame["candidate"].isin(["plus", "RGLD"])]
+        by_state = own.groupby(["candidate", "state", "dataset"])[list(MEASURES)].mean().groupby(["candidate", "state"])
+        deviation = by_state.mean().groupby("candidate").std()
+        columns |= {f"{title}, {measure.upper()}": deviation[measure] for measure in MEASURES}
+    return markdown(pd.DataFrame(columns), 2, "standard deviation over three states")
 
 
 def times() -> str:
@@ -126,7 +130,7 @@ def page() -> str:
     checks = pd.DataFrame({name: pair(others, name) for name in ("full", "typed") if name in set(others["collection"])})
     kinds = by_dataset(frame, "typed", "auroc").T
     n_full = frame[frame["collection"] == "full"]["dataset"].nunique()
-    order = [name for name in ("plus", "RGLD", "IForest", "HBOS", "COPOD") if name in checks.index]
+    order = [name for name in ("plus", "RGLD", "IForest", "ADERH-script", "HBOS", "COPOD") if name in checks.index]
     return f"""# RGLD.plus
 
 Written by `python benchmarks/plus_page.py` from the lines of `benchmarks/search.py`; do not edit.
