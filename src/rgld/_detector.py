@@ -25,7 +25,7 @@ from ._threads import n_threads
 from ._threshold import fit_offset
 from ._views import ViewShape, view_shape
 
-SHORT_TABLE = 256
+SHORT_TABLE = 768
 """Up to this many rows are not worth a second thread, nor the question how many there may be."""
 
 Scores = NDArray[np.float64]
@@ -228,7 +228,7 @@ class RGLD(OutlierMixin, BaseEstimator):
         return anomaly_score
 
     def _fit_scaling(self, matrix: NDArray[np.floating]) -> Scaling:
-        threads = n_threads(self.n_jobs)
+        threads = self._threads(len(matrix))
         kinds = () if self.preprocessing == "auto" else _several(self.preprocessing)
         asked = quantiles_for(kinds, len(matrix))
         statistics = _kernels.column_statistics(matrix, threads, asked)
@@ -267,8 +267,10 @@ class RGLD(OutlierMixin, BaseEstimator):
         return view_shape(*shape, n_scalings=len(_several(self.preprocessing)), projection=self.projection)
 
     def _rows(self, matrix: NDArray[np.floating], scaling: Scaling, *, keep: bool) -> _kernels.Rows:
-        threads = n_threads(self.n_jobs) if len(matrix) > SHORT_TABLE else 1
-        return _kernels.Rows(matrix, scaling, threads, keep)
+        return _kernels.Rows(matrix, scaling, self._threads(len(matrix)), keep)
+
+    def _threads(self, n_rows: int) -> int:
+        return n_threads(self.n_jobs) if n_rows > SHORT_TABLE else 1
 
     def branch_scores(self, X: ArrayLike) -> BranchScores:
         """Return the two halves of the anomaly score: `global_score` and `local_score`, each a rank in (0, 1).
