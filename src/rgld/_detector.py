@@ -3,6 +3,8 @@
 In: a table. Out: scores and decisions. No maths here: each step is a call into the module that has it.
 """
 
+from collections.abc import Mapping
+from dataclasses import replace
 from os import PathLike
 from typing import Any, NamedTuple, Self
 
@@ -11,19 +13,32 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from . import _kernels
+from . import _kernels, _random
+from ._cells import RawColumn
+from ._encoding import Encoding, encode, encode_plain, fit_encoding, fit_plain_encoding, with_medians
+from ._explain import Explanation, contributions
 from ._global import draw_global, draw_pairs, fit_global
-from ._local import draw_local, fit_local
-from ._model import GlobalBranch, LocalBranch, Model
+from ._local import draw_local, draw_sample, fit_local
+from ._model import GlobalBranch, LocalBranch, Model, Sample
 from ._params import check_parameters
 from ._persist import load_detector, save_detector
-from ._preprocess import UNIT_KINDS, Scaling, choose_preprocessing, fit_scaling, quantiles_for, unit_part, with_moments
+from ._preprocess import (
+    UNIT_KINDS,
+    ColumnStatistics,
+    Scaling,
+    choose_preprocessing,
+    fit_scaling,
+    quantiles_for,
+    unit_part,
+    with_moments,
+)
 from ._random import root_seed
 from ._ranks import BranchRanks
-from ._table import read_matrix
+from ._table import Table, read_table
 from ._threads import n_threads
-from ._threshold import fit_offset
+from ._threshold import MOST_CALIBRATION_ROWS, conformal_p_values, fit_offset, select_by_fdr
 from ._views import ViewShape, view_shape
+from .exceptions import CalibrationError, ModelFileError, ParameterError
 
 SHORT_TABLE = 768
 """Up to this many rows are not worth a second thread, nor the question how many there may be."""
@@ -40,7 +55,7 @@ class BranchScores(NamedTuple):
 
 
 class RGLD(OutlierMixin, BaseEstimator):
-    """Randomized global-local density estimation: an unsupervised anomaly detector for numeric tables.
+    """Randomized global-local density estimation: an unsupervised anomaly detector for tables.
 
     Many cheap random views of the table (some of the columns, randomly projected) each answer two questions
     about a row: is it in a broadly thin region (global branch), and is it far from its nearest sampled
@@ -85,6 +100,11 @@ class RGLD(OutlierMixin, BaseEstimator):
         tie.
     local_weight : float in (0, 1), default=0.5
         Weight of the local branch in the anomaly score; the global one has the rest.
+    columns : dict of str to {"number", "category", "time", "drop"} or None, default=None
+        How to read columns that the rules of docs/tables.md would read otherwise, by name.
+    calibration_fraction : float in [0, 0.9], default=0.0
+        Share of the training rows (at most 50,000) held out of the model to calibrate `p_values` and `select`; 0 holds
+        out none, and these two are not available.
     contamination : "auto" or float in (0, 0.5], default="auto"
         Share of the training rows to call outliers. "auto" calls a row an outlier where its anomaly score is above
         0.95: 0.5 % to 5 % of the training rows with two branches, about 5 % with one, none in a table of up
@@ -105,6 +125,8 @@ class RGLD(OutlierMixin, BaseEstimator):
         Columns seen in `fit`.
     feature_names_in_ : ndarray of str
         Their names, if the table had any.
+    columns_ : tuple of Column
+        How each column is read: its name, kind and note.
     model_ : Model
         The frozen arrays.
 
@@ -138,6 +160,8 @@ class RGLD(OutlierMixin, BaseEstimator):
         preprocessing: str | tuple[str, ...] = "auto",
         aggregation: str = "rank",
         local_weight: float = 0.5,
+        columns: Mapping[str, str] | None = None,
+        calibration_fraction: float = 0.0,
         contamination: float | str = "auto",
         random_state: int | np.random.RandomState | np.random.Generator | None = None,
         n_jobs: int | None = None,
@@ -156,6 +180,8 @@ class RGLD(OutlierMixin, BaseEstimator):
         self.preprocessing = preprocessing
         self.aggregation = aggregation
         self.local_weight = local_weight
+        self.columns = columns
+        self.calibration_fraction = calibration_fraction
         self.contamination = contamination
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -197,7 +223,9 @@ class RGLD(OutlierMixin, BaseEstimator):
         Parameters
         ----------
         X : table of shape (n, d)
-            Numbers, all finite: a NumPy array, a list of rows, a pandas or polars frame.
+            A NumPy array or a list of rows: numbers, NaN where missing. Or a pandas, polars or Arrow table, a DuckDB
+            relation: numbers, truth values, dates, categories and texts, with gaps; how each column is read is in
+            docs/tables.md and, after the fit, in `columns_`. Infinities are refused.
         y : ignored
             There are no labels.
         """
@@ -216,18 +244,60 @@ class RGLD(OutlierMixin, BaseEstimator):
 
     def _learn(self, X: ArrayLike) -> Scores:
         check_parameters(self.get_params(deep=False))
-        matrix = read_matrix(self, X, fitting=True)
+        table = read_table(self, X, fitting=True)
         seed = root_seed(self.random_state)
-        scaling = self._fit_scaling(matrix)
+        training, held_out = self._split(table, seed)
+        encoding, matrix = self._fit_encoding(training)
+        scaling, statistics = self._fit_scaling(matrix)
         rows = self._rows(matrix, scaling, keep=True)
-        global_branch, global_ranks, global_score = self._fit_global(rows, seed)
-        local_branch, local_ranks, local_score = self._fit_local(rows, seed)
-        self.model_ = Model(scaling, global_branch, global_ranks, local_branch, local_ranks, float(self.local_weight))
+        shape = self._view_shape(encoding)
+        global_branch, global_ranks, global_score = self._fit_global(rows, shape, seed)
+        local_branch, local_ranks, local_score, sample = self._fit_local(rows, shape, seed, matrix)
+        model = Model(
+            with_medians(encoding, statistics.median),
+            scaling,
+            global_branch,
+            global_ranks,
+            local_branch,
+            local_ranks,
+            float(self.local_weight),
+            sample,
+            calibration=np.empty(0),
+        )
         anomaly_score = _mean_of_branches(BranchScores(global_score, local_score), self.local_weight)
         self.offset_ = fit_offset(self.contamination, anomaly_score)
-        return anomaly_score
+        self.columns_ = model.encoding.columns
+        self.model_ = model
+        if held_out is None:
+            return anomaly_score
+        scores = self._score(_taken(table, held_out))
+        self.model_ = replace(model, calibration=np.sort(scores))
+        every = np.empty(len(anomaly_score) + len(scores))
+        every[np.setdiff1d(np.arange(len(every)), held_out)], every[held_out] = anomaly_score, scores
+        return every
 
-    def _fit_scaling(self, matrix: NDArray[np.floating]) -> Scaling:
+    def _split(self, table: Table, seed: int) -> tuple[Table, NDArray[np.intp] | None]:
+        """Return the rows to learn from, and which rows are held out to calibrate p-values."""
+        n = len(table) if isinstance(table, np.ndarray) else len(table[0])
+        n_held_out = min(round(self.calibration_fraction * n), MOST_CALIBRATION_ROWS, n - 2)
+        if n_held_out <= 0:
+            return table, None
+        rng = _random.child(seed, _random.LOCAL, _random.HELD_OUT)
+        held_out = np.sort(rng.choice(n, n_held_out, replace=False))
+        return _taken(table, np.setdiff1d(np.arange(n), held_out)), held_out
+
+    def _fit_encoding(self, table: Table) -> tuple[Encoding, NDArray[np.floating]]:
+        if isinstance(table, np.ndarray):
+            if self.columns:
+                raise ParameterError(
+                    "columns names columns, but the table has no names: pass a frame, or leave it out."
+                )
+            plain = fit_plain_encoding(table)
+            return plain, encode_plain(plain, table)
+        encoding = fit_encoding(table, self.columns)
+        return encoding, encode(encoding, table)
+
+    def _fit_scaling(self, matrix: NDArray[np.floating]) -> tuple[Scaling, ColumnStatistics]:
         threads = self._threads(len(matrix))
         kinds = () if self.preprocessing == "auto" else _several(self.preprocessing)
         asked = quantiles_for(kinds, len(matrix))
@@ -241,30 +311,37 @@ class RGLD(OutlierMixin, BaseEstimator):
             rows = _kernels.Rows(matrix, unit_part(scaling), threads)
             scaling = with_moments(scaling, *_kernels.column_moments(rows))
         self.preprocessing_ = kinds if isinstance(self.preprocessing, (tuple, list)) else kinds[0]
-        return scaling
+        return scaling, statistics
 
     def _fit_global(
-        self, rows: _kernels.Rows, seed: int
+        self, rows: _kernels.Rows, shape: ViewShape, seed: int
     ) -> tuple[GlobalBranch | None, BranchRanks | None, Scores | None]:
         if not self.n_global_views:
             return None, None, None
-        drawn = draw_global(seed, self.n_global_views, self._view_shape(), self.n_random_features)
+        drawn = draw_global(seed, self.n_global_views, shape, self.n_random_features)
         pairs = draw_pairs(seed, rows.n_rows, self.n_bandwidth_pairs)
         branch = fit_global(rows, drawn, pairs, self.bandwidth_multipliers)
         return branch, *_kernels.fit_ranks(rows, branch, self.aggregation)
 
     def _fit_local(
-        self, rows: _kernels.Rows, seed: int
-    ) -> tuple[LocalBranch | None, BranchRanks | None, Scores | None]:
+        self, rows: _kernels.Rows, shape: ViewShape, seed: int, matrix: NDArray[np.floating]
+    ) -> tuple[LocalBranch | None, BranchRanks | None, Scores | None, Sample]:
         if not self.n_local_views:
-            return None, None, None
-        drawn = draw_local(seed, self.n_local_views, self._view_shape(), rows.n_rows, self.n_references)
+            return None, None, None, draw_sample(seed, matrix, None)
+        drawn = draw_local(seed, self.n_local_views, shape, rows.n_rows, self.n_references)
         branch = fit_local(rows, drawn, self.n_neighbors)
-        return branch, *_kernels.fit_ranks(rows, branch, self.aggregation)
+        return branch, *_kernels.fit_ranks(rows, branch, self.aggregation), draw_sample(seed, matrix, drawn)
 
-    def _view_shape(self) -> ViewShape:
-        shape = (self.n_features_in_, self.feature_fraction, self.min_features, self.projection_dim)
-        return view_shape(*shape, n_scalings=len(_several(self.preprocessing)), projection=self.projection)
+    def _view_shape(self, encoding: Encoding) -> ViewShape:
+        return view_shape(
+            len(encoding.fill),
+            self.feature_fraction,
+            self.min_features,
+            self.projection_dim,
+            n_scalings=len(_several(self.preprocessing)),
+            projection=self.projection,
+            weights=None if encoding.is_plain else encoding.weights,
+        )
 
     def _rows(self, matrix: NDArray[np.floating], scaling: Scaling, *, keep: bool) -> _kernels.Rows:
         return _kernels.Rows(matrix, scaling, self._threads(len(matrix)), keep)
@@ -280,9 +357,18 @@ class RGLD(OutlierMixin, BaseEstimator):
         views, as the global one of `RGLD.plus()`.
         """
         check_is_fitted(self)
+        return self._branch_scores(self._encode(read_table(self, X, fitting=False)))
+
+    def _encode(self, table: Table) -> NDArray[np.floating]:
+        encoding = self.model_.encoding
+        return encode_plain(encoding, table) if isinstance(table, np.ndarray) else encode(encoding, table)
+
+    def _branch_scores(self, matrix: NDArray[np.floating]) -> BranchScores:
         model: Model = self.model_
-        rows = self._rows(read_matrix(self, X, fitting=False), model.scaling, keep=False)
-        return BranchScores(*_kernels.branch_scores(rows, model))
+        return BranchScores(*_kernels.branch_scores(self._rows(matrix, model.scaling, keep=False), model))
+
+    def _score(self, table: Table) -> Scores:
+        return _mean_of_branches(self._branch_scores(self._encode(table)), self.model_.local_weight)
 
     def anomaly_score(self, X: ArrayLike) -> Scores:
         """Return the anomaly score s(x) in (0, 1) of each row, higher is more anomalous."""
@@ -304,15 +390,90 @@ class RGLD(OutlierMixin, BaseEstimator):
         """Return `fit(X).predict(X)`, without scoring the training rows twice."""
         return _decide(-self._fit(X) - self.offset_)
 
+    def p_values(self, X: ArrayLike, *, random_state: int | np.random.Generator | None = None) -> Scores:
+        """Return the conformal p-value of each row: small for a row unlike the training rows.
+
+        The share of the rows held out in `fit` (`calibration_fraction`) whose score is at least as high, counting the
+        row itself. For a row drawn as the training rows were, P(p <= t) <= t for every t, whatever the
+        distribution and however good the model; see docs/certainty.md.
+
+        Parameters
+        ----------
+        X : table
+            New rows. For rows the detector was fitted on, p-values say nothing.
+        random_state : int, Generator or None
+            Given one, ties are broken at random: p-values of ordinary rows are then exactly uniform.
+        """
+        check_is_fitted(self)
+        calibration = self.model_.calibration
+        if not len(calibration):
+            raise CalibrationError(
+                "p-values need rows held out of the fit, and this detector held out none: fit it with "
+                "calibration_fraction=0.2, for example."
+            )
+        rng = None if random_state is None else np.random.default_rng(random_state)
+        return conformal_p_values(calibration, self.anomaly_score(X), rng)
+
+    def select(self, X: ArrayLike, *, fdr: float = 0.05) -> NDArray[np.bool_]:
+        """Return which rows are anomalies at a false-discovery rate: of the rows selected, a share of at most `fdr` is
+        expected to be ordinary rows (Benjamini and Hochberg, on `p_values`).
+        """
+        if not (isinstance(fdr, (int, float)) and 0.0 < fdr < 1.0):
+            raise ParameterError(f"fdr must be a number in (0, 1), got {fdr!r} instead.")
+        return select_by_fdr(self.p_values(X), fdr)
+
+    def explain(self, X: ArrayLike) -> Explanation:
+        """Return for each row what each column contributed to its score, and reasons in words.
+
+        See `rgld.Explanation` and docs/explanations.md for what a contribution is.
+
+        >>> X = np.random.default_rng(0).normal(size=(500, 4))
+        >>> explanation = RGLD.plus(random_state=0).fit(X).explain([[0.0, 9.0, 0.0, 0.0]])
+        >>> explanation.top(1)
+        array([[1]])
+        >>> explanation.reasons(0, n_columns=1)
+        ['column 1 9 is far above usual (usually -1.917 to 1.885)']
+        """
+        check_is_fitted(self)
+        model: Model = self.model_
+        if not len(model.sample.rows):
+            raise ModelFileError(
+                "The model file was written by a release whose models cannot be explained: fit again and save."
+            )
+        table = read_table(self, X, fitting=False)
+        matrix = self._encode(table)
+        branches = self._branch_scores(matrix)
+        found = contributions(model, matrix, self._threads(len(matrix)))
+        return Explanation(
+            tuple(column.name for column in model.encoding.columns),
+            found.by_column,
+            _mean_of_branches(branches, model.local_weight),
+            *branches,
+            found.distance_ratio,
+            model,
+            table,
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted detector to a file that `rgld.load` reads; an existing file is replaced only when
         the new one is whole.
 
-        The file holds numbers and text, no code. It contains projected training rows (the references of the
-        local branch) and the column names: treat it as you treat the training table.
+        The file holds numbers and text, no code. It contains some training rows (the references of the local branch),
+        column names and the values of categories: treat it as you treat the training table.
         """
         check_is_fitted(self)
         save_detector(self, path)
+
+
+def _taken(table: Table, rows: NDArray[np.intp]) -> Table:
+    if isinstance(table, np.ndarray):
+        return table[rows]
+    return [RawColumn(column.name, column.kind, column.values[rows], column.texts) for column in table]
 
 
 def _several(one_or_several: Any) -> tuple[Any, ...]:
@@ -342,12 +503,13 @@ def load(path: str | PathLike[str]) -> RGLD:
     """
     saved = load_detector(path)
     detector = RGLD(**saved.parameters)
-    detector.n_features_in_ = saved.n_columns
+    detector.n_features_in_ = len(saved.model.encoding.columns)
     if saved.feature_names is not None:
         detector.feature_names_in_ = np.array(saved.feature_names, dtype=object)
     kinds = saved.model.scaling.kinds
     several = isinstance(saved.parameters["preprocessing"], tuple)
     detector.preprocessing_ = kinds if several else kinds[0]
     detector.offset_ = saved.offset
+    detector.columns_ = saved.model.encoding.columns
     detector.model_ = saved.model
     return detector

@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ._encoding import Encoding
 from ._preprocess import Scaling
 from ._ranks import BranchRanks
 from ._views import Views
@@ -92,13 +93,27 @@ class LocalBranch:
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
-    """Everything a score depends on. A branch without views is None, and so are its ranks."""
+class Sample:
+    """Training rows that explanations compare with: the references of the local branch before their projection."""
 
+    rows: NDArray[np.float64]
+    """Encoded rows, shape (u, e)."""
+    places: NDArray[np.int32]
+    """Which of them are the references of each local view, shape (T', C): of all views, or of the first T'."""
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """Everything a score, an explanation or a p-value depends on. A branch without views is None, as are its ranks."""
+
+    encoding: Encoding
     scaling: Scaling
     global_branch: GlobalBranch | None
     global_ranks: BranchRanks | None
     local_branch: LocalBranch | None
     local_ranks: BranchRanks | None
-    local_weight: float = 0.5
+    local_weight: float
     """The weight of the local score; the global one has the rest."""
+    sample: Sample
+    calibration: NDArray[np.float64]
+    """Anomaly scores of the rows held out of the fit, increasing, shape (h,); none unless asked for."""

@@ -4,13 +4,16 @@ In: the metadata and array specs of a file. Out: a `Header`, or a `ModelFileErro
 a file whose arrays do not have the types and shapes its sizes imply is refused before an array is read.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ._cells import LONGEST_TEXT, TIME_FORMATS
+from ._encoding import CYCLES, KINDS, LISTED_VALUES, Column
 from ._kernels.blocks import SMALLEST_BLOCK
+from ._local import LARGEST_SAMPLE
 from ._params import AGGREGATIONS, CONSTRAINTS, MOST_TURNS, PREPROCESSINGS, check_parameters
 from ._preprocess import N_QUANTILES
 from ._ranks import EXACT_CDF_SIZE
@@ -20,13 +23,15 @@ from .exceptions import ModelFileError, ParameterError
 FORMAT = "rgld-model"
 VERSION = "2"
 MODEL_SETTINGS = {"aggregation": "rank", "local_weight": 0.5}
-PARAMETERS_OF_VERSION_2 = {"projection": "gaussian", **MODEL_SETTINGS}
+PARAMETERS_OF_VERSION_2 = {"projection": "gaussian", **MODEL_SETTINGS, "columns": None, "calibration_fraction": 0.0}
 """What files of version 1 do not have, at the value that they mean."""
 
 MAX_ROWS = 2**40
 """More training rows than any table has; far beyond, ranks would round to 1."""
 MAX_SIZE = 2**31 - 1
 """Any other size."""
+MAX_COLUMNS = 2**22
+"""Columns of a table: a header cannot name more."""
 MAX_PROJECTION_DIM = 1024
 """The parameter's limit."""
 MAX_DERIVED = 2**26
@@ -38,10 +43,15 @@ NOT_SAVED = ("n_jobs",)
 """The reader's machine decides on threads, not the file."""
 
 
+LONGEST_NOTE = 400
+"""Characters in what is said about a column."""
+
+
 class Sizes(NamedTuple):
     """The numbers that all shapes of a model follow from. A branch without views has zeros."""
 
     n_columns: int
+    """Encoded columns."""
     n_rows: int
     n_features: int
     projection_dim: int
@@ -51,6 +61,12 @@ class Sizes(NamedTuple):
     n_local_views: int
     n_references: int
     n_neighbors: int
+    n_sample_rows: int
+    n_sample_views: int
+    n_calibration: int
+
+
+SIZES_OF_VERSION_2 = {"n_sample_rows": 0, "n_sample_views": 0, "n_calibration": 0}
 
 
 @dataclass(frozen=True)
@@ -59,6 +75,7 @@ class Header:
 
     parameters: dict[str, Any]
     sizes: Sizes
+    columns: list[Column]
     feature_names: list[str] | None
     preprocessing: list[str]
     aggregation: str
@@ -91,12 +108,26 @@ def check_header(metadata: Mapping[str, str], specs: Specs) -> Header:
 
 def _from_version_1(content: Any) -> Any:
     """Return the content as version 2 has it, as far as it can be told apart: what is wrong with it is found later."""
-    if not isinstance(content, dict) or not isinstance(content.get("parameters"), dict):
+    if not isinstance(content, dict):
         return content
-    parameters = {**content["parameters"], **PARAMETERS_OF_VERSION_2}
-    if len(parameters) != len(content["parameters"]) + len(PARAMETERS_OF_VERSION_2):
+    own, sizes = content.get("parameters"), content.get("sizes")
+    if not isinstance(own, dict) or not isinstance(sizes, dict):
+        return content
+    parameters, sizes = {**own, **PARAMETERS_OF_VERSION_2}, {**sizes, **SIZES_OF_VERSION_2}
+    if len(parameters) != len(own) + len(PARAMETERS_OF_VERSION_2):
         raise ModelFileError("The model file has parameters that its version does not know.")
-    return {**content, **MODEL_SETTINGS, "parameters": parameters, "preprocessing": [content.get("preprocessing")]}
+    names, n_columns = content.get("feature_names"), sizes.get("n_columns")
+    if type(n_columns) is not int or not 0 < n_columns <= MAX_COLUMNS:
+        raise ModelFileError("The model file gives sizes that no fitted model has.")
+    names = names if isinstance(names, list) else [f"column {j}" for j in range(n_columns)]
+    columns = [{**_PLAIN_COLUMN, "name": name} for name in names]
+    new = {
+        "parameters": parameters,
+        "sizes": sizes,
+        "columns": columns,
+        "preprocessing": [content.get("preprocessing")],
+    }
+    return {**content, **MODEL_SETTINGS, **new}
 
 
 def _words(spec: ArraySpec) -> str:
@@ -107,10 +138,11 @@ def _parse_detector(content: Any) -> Header:
     if not isinstance(content, dict) or set(content) != set(Header.__dataclass_fields__):
         raise ModelFileError("The model file does not describe a detector.")
     sizes = _parse_sizes(content["sizes"])
+    columns = _parse_columns(content["columns"], sizes)
     parameters, names, offset = content["parameters"], content["feature_names"], content["offset"]
     weight = content["local_weight"]
     checks = {
-        "feature_names": names is None or _are_names(names, sizes.n_columns),
+        "feature_names": names is None or _are_names(names, len(columns)),
         "preprocessing": _are_kinds(content["preprocessing"]),
         "aggregation": content["aggregation"] in AGGREGATIONS,
         "local_weight": type(weight) is float and 0.0 < weight < 1.0,
@@ -124,7 +156,50 @@ def _parse_detector(content: Any) -> Header:
         check_parameters({**parameters, **dict.fromkeys(NOT_SAVED)})
     except ParameterError as error:
         raise ModelFileError(f"The model file's parameters are out of range: {error}") from error
-    return Header(parameters, sizes, names, content["preprocessing"], content["aggregation"], weight, offset)
+    return Header(parameters, sizes, columns, names, content["preprocessing"], content["aggregation"], weight, offset)
+
+
+_PLAIN_COLUMN = asdict(Column("", "number"))
+
+COLUMN_CHECKS: Mapping[str, Callable[[Any], bool]] = {
+    "name": lambda v: isinstance(v, str),
+    "kind": lambda v: isinstance(v, str) and v in KINDS,
+    "note": lambda v: isinstance(v, str) and len(v) <= LONGEST_NOTE,
+    "has_gaps": lambda v: type(v) is bool,
+    "time_format": lambda v: v == "" or v in TIME_FORMATS,
+    "cycles": lambda v: _are_different(v, len(CYCLES)) and all(cycle in CYCLES for cycle in v),
+    "values": lambda v: _are_different(v, LISTED_VALUES) and all(len(value) <= LONGEST_TEXT for value in v),
+    "counts": lambda v: isinstance(v, (list, tuple)) and all(type(n) is int and 0 < n <= MAX_ROWS for n in v),
+    "rest": lambda v: type(v) is float and 0.0 <= v <= MAX_ROWS,
+}
+
+
+def _are_different(values: Any, most: int) -> bool:
+    if not isinstance(values, (list, tuple)) or len(values) > most or not all(isinstance(v, str) for v in values):
+        return False
+    return len(set(values)) == len(values)
+
+
+def _parse_columns(content: Any, sizes: Sizes) -> list[Column]:
+    """Return how columns are read, if that is a reading that a fit could have made of them."""
+    if not isinstance(content, list) or not 0 < len(content) <= MAX_COLUMNS:
+        raise ModelFileError("The model file does not say how columns are read.")
+    columns = []
+    for part in content:
+        if not isinstance(part, dict) or set(part) != set(COLUMN_CHECKS):
+            raise ModelFileError("The model file does not say how a column is read.")
+        for name, holds in COLUMN_CHECKS.items():
+            if not holds(part[name]):
+                raise ModelFileError(f"The model file's reading of a column has a {name} that no fit gives it.")
+        lists = {name: tuple(part[name]) for name in ("cycles", "values", "counts")}
+        column = Column(**{**part, **lists})
+        is_category = column.kind == "category"
+        if len(column.values) != len(column.counts) or is_category != bool(column.values):
+            raise ModelFileError("The model file's values of a category do not fit their counts.")
+        columns.append(column)
+    if sum(len(column.parts) for column in columns) != sizes.n_columns:
+        raise ModelFileError("The model file's columns do not fit its sizes.")
+    return columns
 
 
 def _parse_sizes(content: Any) -> Sizes:
@@ -146,6 +221,9 @@ def _parse_sizes(content: Any) -> Sizes:
         and has_global == (sizes.n_random_features > 0) == (sizes.n_bandwidths > 0)
         and has_local == (sizes.n_neighbors > 0)
         and (sizes.n_neighbors < sizes.n_references <= sizes.n_rows or not has_local)
+        and sizes.n_sample_views <= sizes.n_local_views
+        and sizes.n_sample_rows * sizes.n_columns <= max(LARGEST_SAMPLE, 2 * sizes.n_columns * sizes.n_references)
+        and sizes.n_columns <= MAX_COLUMNS
     )
     if not consistent:
         raise ModelFileError("The model file gives sizes that no fitted model has.")
@@ -170,7 +248,7 @@ def _are_names(names: Any, n_columns: int) -> bool:
 
 def _expected_specs(header: Header, specs: Specs) -> dict[str, ArraySpec]:
     """Return type and shape of every array. The knots of the CDFs may have any number up to their bound."""
-    d, n_rows, m, r, n_global, n_random, n_bandwidths, n_local, n_references, _ = header.sizes
+    d, n_rows, m, r, n_global, n_random, n_bandwidths, n_local, n_references, _, *_ = header.sizes
     n_quantiles = min(N_QUANTILES, n_rows) if "quantile" in header.preprocessing else 0
     n_scaled = len(header.preprocessing) * d
     names = ("center", "scale", "shift", "unit") if "scaling.shift" in specs else ("center", "scale")
@@ -179,6 +257,14 @@ def _expected_specs(header: Header, specs: Specs) -> dict[str, ArraySpec]:
         "scaling.quantiles": ArraySpec(F64, (d, n_quantiles)),
         DIGEST: ArraySpec(np.dtype("u1"), (32,)),
     }
+    if "encoding.fill" in specs:
+        n_sample, n_views, n_calibration = header.sizes[-3:]
+        expected |= {
+            "encoding.fill": ArraySpec(F64, (d,)),
+            "sample.rows": ArraySpec(F64, (n_sample, d)),
+            "sample.places": ArraySpec(I32, (n_views, n_references if n_views else 0)),
+            "calibration": ArraySpec(F64, (n_calibration,)),
+        }
     for branch, n_views in (("global", n_global), ("local", n_local)):
         if n_views:
             ranked = n_views if header.aggregation == "rank" else 0

@@ -22,6 +22,9 @@ MOST_TURNS = 64
 PROJECTIONS = ("gaussian", "orthogonal")
 """The laws of a view's projection."""
 
+READINGS = ("number", "category", "time", "drop")
+"""What a user may ask a column to be read as."""
+
 AGGREGATIONS = ("rank", "standard")
 """What view scores are made comparable by before they are averaged."""
 
@@ -82,6 +85,13 @@ def _one_or_several(one: Constraint) -> Constraint:
     return Constraint(holds, f"{one.must_be}, or a tuple of up to {MOST_TURNS} such numbers")
 
 
+def _are_readings(value: Any) -> bool:
+    return value is None or (
+        isinstance(value, Mapping)
+        and all(isinstance(name, str) and isinstance(kind, str) and kind in READINGS for name, kind in value.items())
+    )
+
+
 def _is_random_state(value: Any) -> bool:
     if isinstance(value, Integral) and not isinstance(value, bool):
         return int(value) >= 0
@@ -111,6 +121,8 @@ CONSTRAINTS: Mapping[str, Constraint] = {
     ),
     "aggregation": Constraint(lambda v: isinstance(v, str) and v in AGGREGATIONS, f"one of {AGGREGATIONS}"),
     "local_weight": Constraint(lambda v: _is_real(v) and 0 < v < 1, "a number in (0, 1)"),
+    "columns": Constraint(_are_readings, f"None or a dictionary from column names to one of {READINGS}"),
+    "calibration_fraction": Constraint(lambda v: _is_real(v) and 0 <= v <= 0.9, "a number in [0, 0.9]"),
     "contamination": _auto_or(_share(0.5, closed=True)),
     "random_state": Constraint(_is_random_state, "None, a non-negative integer, a RandomState or a Generator"),
     "n_jobs": Constraint(_is_n_jobs, "None or an integer other than 0 from -4096 to 4096"),

@@ -7,14 +7,16 @@ format stay readable: frozen files of each are in the tests.
 
 import json
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, Protocol
 
 import numpy as np
 
-from ._model import SMALLEST_BANDWIDTH, SMALLEST_STD, GlobalBranch, LocalBranch, Model
+from ._encoding import Encoding
+from ._model import SMALLEST_BANDWIDTH, SMALLEST_STD, GlobalBranch, LocalBranch, Model, Sample
 from ._modelheader import FORMAT, NOT_SAVED, VERSION, Header, Sizes, check_header
 from ._params import check_parameters
 from ._preprocess import LARGEST_RAW_VALUE, LARGEST_VALUE, Scaling
@@ -24,14 +26,17 @@ from ._views import Views
 from .exceptions import ModelFileError
 
 NOTICE = (
-    "This file contains projected training rows (the references of the local branch), column statistics and column "
-    "names: treat it as you treat the training table. It contains no code."
+    "This file contains training rows (the references of the local branch), column statistics, column names and values "
+    "of categories: treat it as you treat the training table. It contains no code."
 )
 
 LARGEST_ANGLE = 1e37
 """Angles of random features, at the largest scaled values and the smallest bandwidth: below float32's infinity."""
 
 RANGES = {
+    "encoding.fill": (-np.finfo(np.float64).max, np.finfo(np.float64).max),
+    "sample.rows": (-np.finfo(np.float64).max, np.finfo(np.float64).max),
+    "calibration": (1e-18, 1.0),
     "scaling.center": (-np.finfo(np.float64).max, np.finfo(np.float64).max),
     "scaling.scale": (np.finfo(np.float64).smallest_subnormal, np.finfo(np.float64).max),
     "scaling.shift": (-1e3, 1e3),
@@ -70,7 +75,6 @@ class SavedDetector:
     """A model file's content, checked."""
 
     parameters: dict[str, Any]
-    n_columns: int
     feature_names: list[str] | None
     offset: float
     model: Model
@@ -85,6 +89,7 @@ def save_detector(detector: FittedDetector, path: str | PathLike[str]) -> None:
     content = {
         "parameters": {name: _plain(value) for name, value in parameters.items() if name not in NOT_SAVED},
         "sizes": _sizes_of(model)._asdict(),
+        "columns": [asdict(column) for column in model.encoding.columns],
         "feature_names": None if names is None else [str(name) for name in names],
         "preprocessing": list(model.scaling.kinds),
         "aggregation": "standard" if _standardized(model) else "rank",
@@ -115,6 +120,9 @@ def _sizes_of(model: Model) -> Sizes:
         n_local_views=len(local.references) if local else 0,
         n_references=local.references.shape[2] if local else 0,
         n_neighbors=local.n_neighbors if local else 0,
+        n_sample_rows=len(model.sample.rows),
+        n_sample_views=len(model.sample.places),
+        n_calibration=len(model.calibration),
     )
 
 
@@ -129,12 +137,20 @@ def _plain(value: Any) -> Any:
         return float(value)
     if isinstance(value, (tuple, list, np.ndarray)):
         return [_plain(v) for v in value]
+    if isinstance(value, Mapping):
+        return {str(name): _plain(v) for name, v in value.items()}
     return None
 
 
 def _arrays_of(model: Model) -> Arrays:
     scaling = model.scaling
     arrays: Arrays = {f"scaling.{name}": getattr(scaling, name) for name in SCALING_ARRAYS}
+    arrays |= {
+        "encoding.fill": model.encoding.fill,
+        "sample.rows": model.sample.rows,
+        "sample.places": model.sample.places,
+        "calibration": model.calibration,
+    }
     if model.global_branch is not None and model.global_ranks is not None:
         branch = model.global_branch
         arrays |= _view_arrays("global", branch.views, model.global_ranks)
@@ -203,9 +219,27 @@ def _detector_of(header: Header, arrays: Arrays) -> SavedDetector:
     if sizes.n_local_views:
         local_branch = LocalBranch(_views_of("local", header, arrays), arrays["local.references"], sizes.n_neighbors)
         local_ranks = _ranks_of("local", header, arrays)
-    model = Model(scaling, global_branch, global_ranks, local_branch, local_ranks, header.local_weight)
+    if "encoding.fill" not in arrays:  # version 1 knew no gaps and kept no rows
+        arrays["encoding.fill"] = arrays["scaling.center"]
+        arrays["sample.rows"] = np.empty((0, sizes.n_columns))
+        arrays["sample.places"] = np.empty((0, 0), np.int32)
+        arrays["calibration"] = np.empty(0)
+    places = arrays["sample.places"]
+    _require("sample.places", (places >= 0) & (places < sizes.n_sample_rows))
+    _require("calibration", np.diff(arrays["calibration"]) >= 0)
+    model = Model(
+        Encoding(tuple(header.columns), arrays["encoding.fill"], sizes.n_rows),
+        scaling,
+        global_branch,
+        global_ranks,
+        local_branch,
+        local_ranks,
+        header.local_weight,
+        Sample(arrays["sample.rows"], places),
+        arrays["calibration"],
+    )
     parameters = {name: tuple(v) if isinstance(v, list) else v for name, v in header.parameters.items()}
-    return SavedDetector(parameters, sizes.n_columns, header.feature_names, header.offset, model)
+    return SavedDetector(parameters, header.feature_names, header.offset, model)
 
 
 def _require(name: str, holds: Any) -> None:

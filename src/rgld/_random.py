@@ -15,7 +15,7 @@ from scipy.stats import qmc
 GLOBAL, LOCAL = range(2)
 """The branches."""
 
-FEATURES, PROJECTION, POINTS, SHIFTS, PHASES, PAIRS, REFERENCES = range(7)
+FEATURES, PROJECTION, POINTS, SHIFTS, PHASES, PAIRS, REFERENCES, HELD_OUT = range(8)
 """The quantities: feature subsets, projections; the base points of the frequencies and their shift in each view,
 phases, row pairs of the bandwidths (global); reference rows (local)."""
 

@@ -83,6 +83,11 @@ def _content(metadata: Mapping[str, str], arrays: Mapping[str, NDArray[Any]]) ->
         chunks.append(little.tobytes())
         start = stop
     text = json.dumps(header, separators=(",", ":")).encode()
+    if len(text) > MAX_HEADER_BYTES:
+        raise ModelFileError(
+            f"The names and values of this table's columns take {len(text):,} bytes, a model file holds at most "
+            f"{MAX_HEADER_BYTES:,}: leave out columns of long texts."
+        )
     text += b" " * (-len(text) % 8)  # arrays start at a multiple of 8, as the format recommends
     content = len(text).to_bytes(8, "little") + text + b"".join(chunks[:-1])
     return content + hashlib.sha256(content).digest()

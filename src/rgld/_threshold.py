@@ -1,7 +1,7 @@
-"""Thresholds: from a score to a decision.
+"""Thresholds: from a score to a decision, and how sure it is.
 
-In: training scores and `contamination`. Out: the offset that scikit-learn's `decision_function` subtracts.
-Knows nothing of views.
+In: scores. Out: the offset that scikit-learn's `decision_function` subtracts; conformal p-values; which rows can be
+selected at a false-discovery rate. Knows nothing of views.
 """
 
 import numpy as np
@@ -20,3 +20,36 @@ def fit_offset(contamination: str | float, anomaly_scores: NDArray[np.float64]) 
     if isinstance(contamination, str):
         return -AUTO_THRESHOLD
     return float(np.percentile(-anomaly_scores, 100.0 * float(contamination)))
+
+
+MOST_CALIBRATION_ROWS = 50_000
+"""Rows held out of a fit at most: p-values down to 2e-5."""
+
+
+def conformal_p_values(
+    calibration: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    rng: np.random.Generator | None = None,
+) -> NDArray[np.float64]:
+    """Return p = (1 + number of calibration scores at least as high) / (h + 1) for each score.
+
+    If a row is exchangeable with the h calibration rows, its p-value is at most t with probability at most t, for
+    every t. With a generator, ties (the row itself among them) are broken at random, and the probability is t.
+    """
+    h = len(calibration)
+    above = h - np.searchsorted(calibration, scores, side="right")
+    tied = h - above - np.searchsorted(calibration, scores, side="left")
+    if rng is None:
+        return (1.0 + above + tied) / (h + 1.0)
+    return (above + (1.0 - rng.random(len(scores))) * (1.0 + tied)) / (h + 1.0)
+
+
+def select_by_fdr(p_values: NDArray[np.float64], fdr: float) -> NDArray[np.bool_]:
+    """Return Benjamini and Hochberg's selection: the rows with the k smallest p-values, for the largest k whose k-th
+    smallest is at most fdr k / n."""
+    ordered = np.sort(p_values)
+    passing = np.flatnonzero(ordered <= fdr * np.arange(1, len(ordered) + 1) / max(1, len(ordered)))
+    if not len(passing):
+        return np.zeros(len(p_values), bool)
+    selected: NDArray[np.bool_] = p_values <= ordered[passing[-1]]
+    return selected

@@ -41,6 +41,8 @@ class ViewShape(NamedTuple):
     """S, for the views to take in turn"""
     projection: str = "gaussian"
     """The law of R_t."""
+    weights: NDArray[np.float64] | None = None
+    """What each column counts, shape (d,); None is 1 for all."""
 
 
 def view_shape(
@@ -50,6 +52,7 @@ def view_shape(
     projection_dim: int | str,
     n_scalings: int = 1,
     projection: str = "gaussian",
+    weights: NDArray[np.float64] | None = None,
 ) -> ViewShape:
     """Return m = min(d, max(min_features, round(feature_fraction d))), and r.
 
@@ -63,7 +66,7 @@ def view_shape(
     if orthogonal:
         dim = min(2 * dim, LARGEST_PROJECTION_DIM) if projection_dim == "auto" else dim
         dim = min(dim, max(n_features))
-    return ViewShape(n_columns, n_features, dim, n_scalings, projection)
+    return ViewShape(n_columns, n_features, dim, n_scalings, projection, weights)
 
 
 def _paper_dim(n_columns: int) -> int:
@@ -78,7 +81,7 @@ def draw_views(seed: int, branch: int, n_views: int, shape: ViewShape) -> Views:
 
     View t takes scaling t modulo S; when all scalings have had their turn, the next number of features is taken.
     """
-    n_columns, sizes, projection_dim, n_scalings, law = shape
+    n_columns, sizes, projection_dim, n_scalings, law, weights = shape
     views = np.arange(n_views)
     n_features = np.array(sizes)[views // n_scalings % len(sizes)]
     most = max(sizes)
@@ -96,6 +99,8 @@ def draw_views(seed: int, branch: int, n_views: int, shape: ViewShape) -> Views:
             projection[here, :size, :dim] = _orthogonal(normals[here, :size, :dim])
         else:
             projection[here, :size] = normals[here, :size] * np.float32(projection_dim**-0.5)
+    if weights is not None:
+        projection *= weights[features].astype(np.float32)[:, :, None]
     features += (views % n_scalings * n_columns).astype(np.int32)[:, None]
     return Views(features, projection)
 
