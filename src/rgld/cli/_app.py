@@ -8,10 +8,12 @@ import typer
 import rgld
 from rgld.exceptions import RGLDError
 
-from . import bench
+from . import bench, demo, explain, fit, info, report, score
 from ._lists import spread_lists
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=rgld.__doc__)
+for command in (fit.fit, score.score, explain.explain, report.report, info.info, demo.demo):
+    app.command()(command)
 app.add_typer(bench.app, name="bench")
 
 ParserError: Any = typer.BadParameter.__mro__[2]

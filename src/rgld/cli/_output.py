@@ -1,0 +1,83 @@
+"""Results out: tables written whole or not at all, and never a formula.
+
+In: a frame. Out: a CSV, Parquet or Arrow file, written beside its place and renamed, or CSV on standard output.
+"""
+
+import os
+import secrets
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import polars as pl
+
+from rgld.exceptions import ParameterError
+
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+"""A spreadsheet takes a cell that begins with one of these for a formula."""
+WRITERS = {".csv": "csv", ".parquet": "parquet", ".arrow": "ipc", ".feather": "ipc"}
+
+
+def check_out(out: str | None, *, force: bool, tables: bool = True) -> None:
+    """Refuse a place that cannot be written to, before any work is done."""
+    if out is None or out == "-":
+        return
+    path = Path(out)
+    if tables and path.suffix.lower() not in WRITERS:
+        raise ParameterError(
+            f"--out {out}: expected a name that ends in {', '.join(WRITERS)}, or - for standard output."
+        )
+    if path.is_dir():
+        raise ParameterError(f"--out {out} is a folder, expected the name of a file.")
+    if not path.parent.is_dir():
+        raise ParameterError(f"--out {out}: there is no folder {path.parent}: make it first.")
+    if path.exists() and not force:
+        raise ParameterError(f"--out {out} exists already: name another file, or pass --force to replace it.")
+
+
+@contextmanager
+def written_beside(out: str | Path) -> Iterator[Path]:
+    """Yield a path beside the target; it takes the target's place if all goes well, and is removed if not."""
+    target = Path(out)
+    beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
+    try:
+        yield beside
+        os.replace(beside, target)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+
+
+def write_table(frame: pl.DataFrame, out: str) -> None:
+    """Write a frame; texts in CSV that a spreadsheet would run begin with an apostrophe."""
+    if out == "-":
+        sys.stdout.write(without_formulas(frame).write_csv())
+        sys.stdout.flush()
+        return
+    kind = WRITERS[Path(out).suffix.lower()]
+    with written_beside(out) as beside:
+        if kind == "csv":
+            without_formulas(frame).write_csv(beside)
+        else:
+            getattr(frame, f"write_{kind}")(beside)
+
+
+def without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the frame with an apostrophe before names and texts that a spreadsheet would take for a formula.
+
+    Texts that are plain numbers stay as they are.
+    """
+    renamed = frame.rename({name: _harmless(name) for name in frame.columns})
+    texts = [name for name, dtype in renamed.schema.items() if dtype in (pl.String, pl.Categorical, pl.Enum)]
+    risky = r"^[=+\-@\t\r]"
+    number = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+    columns = [pl.col(name).cast(pl.String) for name in texts]
+    return renamed.with_columns(
+        pl.when(column.str.contains(risky) & ~column.str.contains(number)).then(pl.lit("'") + column).otherwise(column)
+        for column in columns
+    )
+
+
+def _harmless(name: str) -> str:
+    return f"'{name}" if name.startswith(FORMULA_STARTS) else name

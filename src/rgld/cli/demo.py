@@ -1,0 +1,90 @@
+"""`rgld demo`: a small table, its anomalous rows with reasons, and a report, in one command."""
+
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import polars as pl
+import typer
+
+from rgld.exceptions import ParameterError
+
+from . import _options as options
+from ._output import written_beside
+from .report import report
+from .score import score
+
+N_ROWS = 5000
+START = datetime(2024, 3, 1)
+MERCHANTS = ("Grocer", "Bakery", "Fuel", "Cafe", "Books", "Pharmacy", "Market", "Cinema", "Florist", "Shoes", "Toys")
+TYPICAL = (42.0, 6.5, 55.0, 7.5, 21.0, 18.0, 30.0, 14.0, 25.0, 68.0, 33.0)
+
+
+def demo(
+    folder: Annotated[Path, typer.Argument(help="Where to put the table and the report.")] = Path("rgld-demo"),
+    force: options.Force = False,
+) -> None:
+    """Make a table of 5000 payments with a few strange ones, find these, and write a report.
+
+    The table is generated: its strange rows are known, so that you can see what the detector makes of them.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise ParameterError(f"{folder} is a file, expected a folder.")
+    table, page = folder / "payments.csv", folder / "report.html"
+    if not force and (table.exists() or page.exists()):
+        raise ParameterError(f"{folder} holds a demo already: name another folder, or pass --force to replace it.")
+    folder.mkdir(parents=True, exist_ok=True)
+    with written_beside(table) as beside:
+        payments(seed=0).write_csv(beside)
+    print(f"{N_ROWS:,} generated payments written to {table}; the column 'planted' says which are strange, and how.\n")
+    print(f"$ rgld score {table} --id payment --column planted=drop\n")
+    read = {"id": "payment", "column": ["planted=drop"]}
+    score(str(table), **read)
+    print(f"\n$ rgld report {table} --id payment --column planted=drop --out {page}\n")
+    report(str(table), out=str(page), force=force, **read)
+
+
+def payments(seed: int) -> pl.DataFrame:
+    """Return payments by card: ordinary ones, and seven strange ones named in the last column."""
+    rng = np.random.default_rng(seed)
+    shop = rng.choice(len(MERCHANTS), N_ROWS, p=_shares(len(MERCHANTS)))
+    amount = np.array(TYPICAL)[shop] * rng.lognormal(0.0, 0.35, N_ROWS)
+    hour = np.clip(rng.normal(14.0, 3.0, N_ROWS), 7.0, 22.0)
+    day = rng.integers(0, 92, N_ROWS)
+    times = [START + timedelta(days=int(d), seconds=int(3600 * h)) for d, h in zip(day, hour, strict=True)]
+    columns = {
+        "payment": [f"P{i:05d}" for i in range(N_ROWS)],
+        "time": times,
+        "merchant": [MERCHANTS[s] for s in shop],
+        "amount": amount.round(2),
+        "items": np.maximum(1, rng.poisson(amount / 12.0)),
+        "country": rng.choice(["DE", "FR", "NL", "BE", "AT"], N_ROWS, p=[0.6, 0.2, 0.1, 0.06, 0.04]),
+        "card": rng.choice(["chip", "contactless", "online"], N_ROWS, p=[0.3, 0.55, 0.15]),
+        "age": [
+            None if gap else int(a)
+            for gap, a in zip(rng.random(N_ROWS) < 0.08, rng.normal(44, 13, N_ROWS).clip(18, 90), strict=True)
+        ],
+    }
+    frame = pl.DataFrame(columns).sort("time").with_columns(payment=pl.Series(columns["payment"]))
+    cells = {name: frame[name].to_list() for name in frame.columns}
+    planted = [""] * N_ROWS
+    strange = {
+        311: ("a very large amount", {"amount": 9940.0}),
+        902: ("a merchant never seen before", {"merchant": "Casino Royale"}),
+        1555: ("coffee for the price of a fridge", {"merchant": "Cafe", "amount": 640.0}),
+        2210: ("paid at night", {"time": cells["time"][2210].replace(hour=3, minute=12)}),
+        2987: ("a hundred items for almost nothing", {"items": 120, "amount": 4.2}),
+        3640: ("a customer of 109 years", {"age": 109}),
+        4444: ("a country never seen before", {"country": "ZZ"}),
+    }
+    for row, (words, changes) in strange.items():
+        planted[row] = words
+        for name, value in changes.items():
+            cells[name][row] = value
+    return pl.DataFrame({**cells, "planted": planted})
+
+
+def _shares(n: int) -> np.ndarray:
+    weights = 1.0 / np.arange(1, n + 1) ** 0.7
+    return weights / weights.sum()
