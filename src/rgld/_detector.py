@@ -5,6 +5,7 @@ In: a table. Out: scores and decisions. No maths here: each step is a call into 
 
 from collections.abc import Mapping
 from dataclasses import replace
+from numbers import Real
 from os import PathLike
 from typing import Any, NamedTuple, Self
 
@@ -247,7 +248,10 @@ class RGLD(OutlierMixin, BaseEstimator):
         table = read_table(self, X, fitting=True)
         seed = root_seed(self.random_state)
         training, held_out = self._split(table, seed)
-        encoding, matrix = self._fit_encoding(training)
+        encoding = self._fit_encoding(training)
+        matrix = _encoded(encoding, table)  # all of it, so that an error names the row of the table
+        if held_out is not None:
+            matrix = np.delete(matrix, held_out, axis=0)
         scaling, statistics = self._fit_scaling(matrix)
         rows = self._rows(matrix, scaling, keep=True)
         shape = self._view_shape(encoding)
@@ -284,18 +288,16 @@ class RGLD(OutlierMixin, BaseEstimator):
             return table, None
         rng = _random.child(seed, _random.LOCAL, _random.HELD_OUT)
         held_out = np.sort(rng.choice(n, n_held_out, replace=False))
-        return _taken(table, np.setdiff1d(np.arange(n), held_out)), held_out
+        return _read_alone(_taken(table, np.setdiff1d(np.arange(n), held_out))), held_out
 
-    def _fit_encoding(self, table: Table) -> tuple[Encoding, NDArray[np.floating]]:
+    def _fit_encoding(self, table: Table) -> Encoding:
         if isinstance(table, np.ndarray):
             if self.columns:
                 raise ParameterError(
                     "columns names columns, but the table has no names: pass a frame, or leave it out."
                 )
-            plain = fit_plain_encoding(table)
-            return plain, encode_plain(plain, table)
-        encoding = fit_encoding(table, self.columns)
-        return encoding, encode(encoding, table)
+            return fit_plain_encoding(table)
+        return fit_encoding(table, self.columns)
 
     def _fit_scaling(self, matrix: NDArray[np.floating]) -> tuple[Scaling, ColumnStatistics]:
         threads = self._threads(len(matrix))
@@ -360,8 +362,7 @@ class RGLD(OutlierMixin, BaseEstimator):
         return self._branch_scores(self._encode(read_table(self, X, fitting=False)))
 
     def _encode(self, table: Table) -> NDArray[np.floating]:
-        encoding = self.model_.encoding
-        return encode_plain(encoding, table) if isinstance(table, np.ndarray) else encode(encoding, table)
+        return _encoded(self.model_.encoding, table)
 
     def _branch_scores(self, matrix: NDArray[np.floating]) -> BranchScores:
         model: Model = self.model_
@@ -409,7 +410,7 @@ class RGLD(OutlierMixin, BaseEstimator):
         if not len(calibration):
             raise CalibrationError(
                 "p-values need rows held out of the fit, and this detector held out none: fit it with "
-                "calibration_fraction=0.2, for example."
+                "calibration_fraction=0.2, for example, on a table with rows to spare."
             )
         rng = None if random_state is None else np.random.default_rng(random_state)
         return conformal_p_values(calibration, self.anomaly_score(X), rng)
@@ -418,9 +419,9 @@ class RGLD(OutlierMixin, BaseEstimator):
         """Return which rows are anomalies at a false-discovery rate: of the rows selected, a share of at most `fdr` is
         expected to be ordinary rows (Benjamini and Hochberg, on `p_values`).
         """
-        if not (isinstance(fdr, (int, float)) and 0.0 < fdr < 1.0):
+        if not (isinstance(fdr, Real) and 0.0 < fdr < 1.0):
             raise ParameterError(f"fdr must be a number in (0, 1), got {fdr!r} instead.")
-        return select_by_fdr(self.p_values(X), fdr)
+        return select_by_fdr(self.p_values(X), float(fdr))
 
     def explain(self, X: ArrayLike) -> Explanation:
         """Return for each row what each column contributed to its score, and reasons in words.
@@ -474,6 +475,24 @@ def _taken(table: Table, rows: NDArray[np.intp]) -> Table:
     if isinstance(table, np.ndarray):
         return table[rows]
     return [RawColumn(column.name, column.kind, column.values[rows], column.texts) for column in table]
+
+
+def _read_alone(table: Table) -> Table:
+    """Return rows taken from a table as if they had been the table: without the texts of the other rows."""
+    if isinstance(table, np.ndarray):
+        return table
+    return [_used_texts(column) if column.texts else column for column in table]
+
+
+def _used_texts(column: RawColumn) -> RawColumn:
+    used = np.unique(column.values[column.values >= 0])
+    places = np.full(len(column.texts) + 1, -1)  # the last is that of a gap, whose code is -1
+    places[used] = np.arange(len(used))
+    return replace(column, values=places[column.values], texts=tuple(column.texts[place] for place in used))
+
+
+def _encoded(encoding: Encoding, table: Table) -> NDArray[np.floating]:
+    return encode_plain(encoding, table) if isinstance(table, np.ndarray) else encode(encoding, table)
 
 
 def _several(one_or_several: Any) -> tuple[Any, ...]:
