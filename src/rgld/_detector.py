@@ -29,6 +29,7 @@ from ._preprocess import (
     Scaling,
     choose_preprocessing,
     fit_scaling,
+    leave_as_they_are,
     quantiles_for,
     unit_part,
     with_moments,
@@ -252,7 +253,7 @@ class RGLD(OutlierMixin, BaseEstimator):
         matrix = _encoded(encoding, table)  # all of it, so that an error names the row of the table
         if held_out is not None:
             matrix = np.delete(matrix, held_out, axis=0)
-        scaling, statistics = self._fit_scaling(matrix)
+        scaling, statistics = self._fit_scaling(matrix, encoding.is_indicator)
         rows = self._rows(matrix, scaling, keep=True)
         shape = self._view_shape(encoding)
         global_branch, global_ranks, global_score = self._fit_global(rows, shape, seed)
@@ -299,12 +300,14 @@ class RGLD(OutlierMixin, BaseEstimator):
             return fit_plain_encoding(table)
         return fit_encoding(table, self.columns)
 
-    def _fit_scaling(self, matrix: NDArray[np.floating]) -> tuple[Scaling, ColumnStatistics]:
+    def _fit_scaling(
+        self, matrix: NDArray[np.floating], is_indicator: NDArray[np.bool_]
+    ) -> tuple[Scaling, ColumnStatistics]:
         threads = self._threads(len(matrix))
         kinds = () if self.preprocessing == "auto" else _several(self.preprocessing)
         asked = quantiles_for(kinds, len(matrix))
         statistics = _kernels.column_statistics(matrix, threads, asked)
-        kinds = kinds or (choose_preprocessing(statistics),)
+        kinds = kinds or (choose_preprocessing(statistics, ~is_indicator),)
         needed = quantiles_for(kinds, len(matrix))
         if needed > asked:
             statistics = _kernels.column_statistics(matrix, threads, needed)
@@ -312,6 +315,8 @@ class RGLD(OutlierMixin, BaseEstimator):
         if not set(kinds).isdisjoint(UNIT_KINDS):
             rows = _kernels.Rows(matrix, unit_part(scaling), threads)
             scaling = with_moments(scaling, *_kernels.column_moments(rows))
+        if is_indicator.any():
+            scaling = leave_as_they_are(scaling, is_indicator)
         self.preprocessing_ = kinds if isinstance(self.preprocessing, (tuple, list)) else kinds[0]
         return scaling, statistics
 

@@ -5,12 +5,13 @@ numbers. What is learned of a column (its kind, its values and how often each ca
 the training rows; a new row is encoded by that alone. Every rule is in docs/tables.md.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from . import _cells
 from ._cells import RawColumn, at_places
@@ -28,8 +29,8 @@ ID_ENDINGS = ("id", "uuid", "guid", "key")
 
 DAY, WEEK, YEAR = 86_400.0, 7 * 86_400.0, 365.2425 * 86_400.0
 CYCLES = {"day": DAY, "week": WEEK, "year": YEAR}
-YEAR_SPAN = 60 * DAY
-"""Shorter tables know no seasons."""
+WEEK_SPAN, YEAR_SPAN = 4 * WEEK, 2 * YEAR
+"""Shorter tables know no weekly habits and no seasons."""
 MONDAY = 4 * DAY
 """1970 began on a Thursday."""
 
@@ -45,8 +46,9 @@ class Column:
     """Of `KINDS`."""
     note: str = ""
     """Why it was dropped, or what of it was not read."""
-    has_gaps: bool = False
-    """Some training rows have no value here: a column of its own says which. (A gap in a category is a value.)"""
+    gap_share: float = 0.0
+    """Share of the training rows without a value here: if there are any, a column of its own says which. (A gap in a
+    category is a value.)"""
     time_format: str = ""
     """How texts are read as dates."""
     cycles: tuple[str, ...] = ()
@@ -57,6 +59,11 @@ class Column:
     """Training rows with each value."""
     rest: float = 0.0
     """Rows with each value not listed, on average; 0 if all are listed."""
+
+    @property
+    def has_gaps(self) -> bool:
+        """Some training rows have no value."""
+        return self.gap_share > 0.0
 
     @property
     def one_hot(self) -> tuple[str, ...]:
@@ -99,15 +106,28 @@ class Encoding:
 
     @cached_property
     def weights(self) -> NDArray[np.float64]:
-        """Shape (e,): what views multiply the encoded columns by, so that a column of many parts counts as one."""
-        n_parts = np.array([len(column.parts) for column in self.columns])
-        weights: NDArray[np.float64] = 1.0 / np.sqrt(n_parts[self.owner])
-        return weights
+        """Shape (e,): what views multiply the encoded columns by. A value, a rarity and a gap count as a column each;
+        the values of a category share one, as do the sine and cosine of a cycle."""
+        return np.array([weight for column in self.columns for weight in _weights(column)])
+
+    @cached_property
+    def is_indicator(self) -> NDArray[np.bool_]:
+        """Shape (e,): encoded columns of two values, which are normal scores already and are not scaled again."""
+        flags = [part.startswith("is ") for column in self.columns for part in column.parts]
+        return np.array(flags, dtype=bool)
 
     @property
     def is_plain(self) -> bool:
         """The encoded matrix of a table without gaps is the table itself."""
         return all(column.parts == ("value",) for column in self.columns)
+
+
+def _weights(column: Column) -> Iterator[float]:
+    for part in column.parts:
+        if column.kind == "category":
+            yield 1.0 if part == "rarity" else len(column.one_hot) ** -0.5
+        else:
+            yield 0.5**0.5 if "of the" in part else 1.0
 
 
 def fit_encoding(columns: Sequence[RawColumn], readings: Mapping[str, str] | None = None) -> Encoding:
@@ -133,18 +153,18 @@ def fit_encoding(columns: Sequence[RawColumn], readings: Mapping[str, str] | Non
 def fit_plain_encoding(matrix: NDArray[np.floating]) -> Encoding:
     """Return the encoding of an array: numbers, with gaps where there are some."""
     d = matrix.shape[1]
-    gaps = np.zeros(d, bool)
+    gaps = np.zeros(d)
     empty = np.zeros(d, bool)
     with np.errstate(over="ignore", invalid="ignore"):
         suspect = not np.isfinite(matrix.sum(dtype=np.float64))
     if suspect:
         for j in range(d):
             missing = np.isnan(matrix[:, j])
-            gaps[j], empty[j] = missing.any(), missing.all()
+            gaps[j], empty[j] = missing.mean(), missing.all()
     columns = tuple(
         Column(f"column {j}", "dropped", NO_VALUE)
         if empty[j]
-        else Column(f"column {j}", "number", has_gaps=bool(gaps[j]))
+        else Column(f"column {j}", "number", gap_share=float(gaps[j]))
         for j in range(d)
     )
     _require_some(columns)
@@ -190,7 +210,7 @@ def _learn(raw: RawColumn, asked: str | None) -> Column:
         raise TableError(
             f"Column {name!r} holds numbers, which cannot be read as times: leave it as it is, or 'drop' it."
         )
-    column = Column(name, raw.kind, has_gaps=bool(missing.any()))
+    column = Column(name, raw.kind, gap_share=float(missing.mean()))
     return _finish_numbers(column, raw.values[~missing].astype(np.float64), asked)
 
 
@@ -199,7 +219,8 @@ def _learn_text(raw: RawColumn, asked: str | None) -> Column:
     numbers = _cells.read_numbers(raw.texts)
     readable = ~np.isnan(numbers)
     if asked == "number" or (asked is None and counts[readable].sum() >= _cells.READABLE_SHARE * counts.sum()):
-        return _from_texts(Column(raw.name, "number"), raw, numbers, counts, asked)
+        kind = "boolean" if all(text in _cells.TRUTH for text in raw.texts) else "number"
+        return _from_texts(Column(raw.name, kind), raw, numbers, counts, asked)
     time_format = _cells.find_time_format(raw.texts, counts)
     if time_format:
         column = Column(raw.name, "time", time_format=time_format)
@@ -227,7 +248,7 @@ def _from_texts(
         column = replace(column, note=note)
     each = at_places(values, raw.values.astype(np.int64))
     missing = np.isnan(each)
-    return _finish_numbers(replace(column, has_gaps=bool(missing.any())), each[~missing], asked)
+    return _finish_numbers(replace(column, gap_share=float(missing.mean())), each[~missing], asked)
 
 
 def _finish_numbers(column: Column, values: NDArray[np.float64], asked: str | None) -> Column:
@@ -243,7 +264,7 @@ def _finish_numbers(column: Column, values: NDArray[np.float64], asked: str | No
     cycles = []
     if np.ptp(np.mod(values, DAY)) > 0:
         cycles.append("day")
-    if high - low >= WEEK and np.ptp(np.mod(values - MONDAY, WEEK) // DAY) > 0:
+    if high - low >= WEEK_SPAN and np.ptp(np.mod(values - MONDAY, WEEK) // DAY) > 0:
         cycles.append("week")
     if high - low >= YEAR_SPAN:
         cycles.append("year")
@@ -379,7 +400,7 @@ def _encode_values(column: Column, values: NDArray[np.floating], fill: float, ou
         out[:, 1 + 2 * i] = np.where(missing, 0.0, np.sin(phase))
         out[:, 2 + 2 * i] = np.where(missing, 0.0, np.cos(phase))
     if column.has_gaps:
-        out[:, 1 + 2 * len(column.cycles)] = missing
+        out[:, 1 + 2 * len(column.cycles)] = indicator(missing, column.gap_share)
 
 
 def _encode_category(column: Column, raw: RawColumn, n_rows: int, out: NDArray[np.float64]) -> None:
@@ -389,8 +410,18 @@ def _encode_category(column: Column, raw: RawColumn, n_rows: int, out: NDArray[n
     places = {value: place for place, value in enumerate(column.values)}
     at = np.array([places.get(text, -1) for text in texts])
     for i, value in enumerate(column.one_hot):
-        out[:, i] = (at == places[value])[codes]
+        out[:, i] = indicator((at == places[value])[codes], column.counts[places[value]] / n_rows)
     out[:, len(column.one_hot)] = rarity(np.append(column.counts, column.rest)[at], n_rows)[codes]
+
+
+def indicator(holds: NDArray[np.bool_], share: float) -> NDArray[np.float64]:
+    """Return the normal score of being among a share of the rows, or not: ndtri of the middle of either part.
+
+    The rarer something is, the farther its rows are from the others, as far as a number of the same rarity would be. A
+    standardized 0 and 1 would put a value of 4 % of the rows five standard deviations away.
+    """
+    yes, no = ndtri(1.0 - 0.5 * share), ndtri(0.5 * (1.0 - share))
+    return np.where(holds, yes, no)
 
 
 def rarity(counts: NDArray[np.float64], n_rows: int) -> NDArray[np.float64]:

@@ -165,7 +165,7 @@ COLUMN_CHECKS: Mapping[str, Callable[[Any], bool]] = {
     "name": lambda v: isinstance(v, str),
     "kind": lambda v: isinstance(v, str) and v in KINDS,
     "note": lambda v: isinstance(v, str) and len(v) <= LONGEST_NOTE,
-    "has_gaps": lambda v: type(v) is bool,
+    "gap_share": lambda v: type(v) is float and 0.0 <= v < 1.0,
     "time_format": lambda v: v == "" or v in TIME_FORMATS,
     "cycles": lambda v: _are_different(v, len(CYCLES)) and all(cycle in CYCLES for cycle in v),
     "values": lambda v: _are_different(v, LISTED_VALUES) and all(len(value) <= LONGEST_TEXT for value in v),

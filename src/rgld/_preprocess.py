@@ -173,13 +173,15 @@ def _quantiles(columns: NDArray[np.float64], n_steps: int) -> NDArray[np.float64
     return quantiles
 
 
-def choose_preprocessing(statistics: ColumnStatistics) -> str:
+def choose_preprocessing(statistics: ColumnStatistics, scaled: NDArray[np.bool_] | None = None) -> str:
     """Return the scaling for a table with these columns, one word for the whole table.
 
     "quantile" where most columns are strongly skewed and continuous, "standard" where hardly a column has
-    outliers, and "robust", the safe default, everywhere else. Constant columns have no say.
+    outliers, and "robust", the safe default, everywhere else. Constant columns have no say, nor do those not `scaled`.
     """
     varying = statistics.std > 0
+    if scaled is not None:
+        varying &= scaled
     if not varying.any():
         return "standard"
     skewed = np.median(np.abs(statistics.skewness[varying])) > STRONG_SKEWNESS
@@ -231,6 +233,19 @@ def with_moments(scaling: Scaling, mean: NDArray[np.float64], std: NDArray[np.fl
     shift, unit = scaling.shift.copy(), scaling.unit.copy()
     shift[columns], unit[columns] = mean, np.where(std > SMALLEST_SPREAD, std, 1.0)
     return replace(scaling, shift=shift, unit=unit)
+
+
+def leave_as_they_are(scaling: Scaling, columns: NDArray[np.bool_]) -> Scaling:
+    """Return the scaling with some columns, shape (d,), left as they are (by an arcsinh kind: their arcsinh).
+
+    The quantile scaling has its own curve for every column; of normal scores it is nearly a straight line.
+    """
+    fixed = np.tile(columns, len(scaling.kinds))
+    center, scale, shift, unit = (
+        np.where(fixed, value, array)
+        for value, array in ((0.0, scaling.center), (1.0, scaling.scale), (0.0, scaling.shift), (1.0, scaling.unit))
+    )
+    return replace(scaling, center=center, scale=scale, shift=shift, unit=unit)
 
 
 def scaled_columns(scaling: Scaling, rows: NDArray[np.floating]) -> NDArray[np.float32]:

@@ -78,7 +78,7 @@ def reason(encoding: Encoding, j: int, value: Value, sample: NDArray[np.float64]
     if not value.text:
         if not column.has_gaps:
             return f"{name} is missing, which it never was in training"
-        return f"{name} is missing ({_share(float(sample[:, start + len(column.parts) - 1].mean()))} of the rows)"
+        return f"{name} is missing ({_share(column.gap_share)} of the rows)"
     seen = sample[:, start]
     if column.kind == "boolean":
         return f"{name} is {value.text} ({_share(float((seen == value.number).mean()))} of the rows)"
