@@ -70,8 +70,8 @@ class TableFile:
     def batches(self, names: Sequence[str] | None, numbers: Mapping[str, Any]) -> Iterator[pl.DataFrame]:
         """Yield the rows in order, a bounded number at a time, of the named columns or of all.
 
-        `numbers` are the columns of a CSV file that hold numbers; the others are read as text, so that a value reads the
-        same in every batch.
+        `numbers` are the columns of a CSV file that hold numbers; the others are read as text, so that a value reads
+        the same in every batch.
         """
         if self.kind == "npz":
             frame = self.read()

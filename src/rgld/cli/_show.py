@@ -36,7 +36,7 @@ def top_lines(scored: Scored, n: int) -> list[TopLine]:
     if not len(rows):
         return []
     explanation = scored.explain()
-    reasons = explanation.all_reasons()
+    reasons = [explanation.reasons(place) for place in range(len(rows))]
     ranks = scored.ranks
     return [
         TopLine(
@@ -63,7 +63,7 @@ def print_columns(detector: RGLD, file: TextIO) -> None:
         kinds[column.kind] = kinds.get(column.kind, 0) + 1
     names = {"number": "numbers", "boolean": "truth values", "time": "dates", "duration": "durations"}
     names |= {"category": "categories", "dropped": "left out"}
-    parts = ", ".join(f"{count} {names[kind]}" for kind, count in kinds.items())
+    parts = ", ".join(f"{names[kind]} {count}" for kind, count in kinds.items())
     print(f"{len(detector.columns_)} columns: {parts}", file=file)
     noted = [column for column in detector.columns_ if column.note]
     for column in noted[:MOST_DROPPED]:

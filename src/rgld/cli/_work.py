@@ -3,7 +3,7 @@
 In: a file and options. Out: a `Scored` table. No printing here.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,8 +69,12 @@ class Scored:
 
 def make_detector(asked: Asked) -> RGLD:
     """Return an unfitted detector."""
-    make = {Preset.paper: RGLD, Preset.fast: RGLD.fast, Preset.plus: RGLD.plus}[asked.preset]
-    return make(
+    makers: dict[Preset, Callable[..., RGLD]] = {
+        Preset.paper: RGLD,
+        Preset.fast: RGLD.fast,
+        Preset.plus: RGLD.plus,
+    }
+    return makers[asked.preset](
         random_state=asked.seed,
         n_jobs=asked.jobs,
         columns=asked.columns,
@@ -97,8 +101,8 @@ def fit_file(file: TableFile, asked: Asked) -> RGLD:
 def score_table(file: TableFile, asked: Asked, n_top: int) -> Scored:
     """Fit a detector on a file and score the same rows.
 
-    The p-value of a row is the share of the table's rows with a score at least as high: the fit treats all rows alike, so
-    that this is a valid p-value if they are exchangeable (and says no more than the rank).
+    The p-value of a row is the share of the table's rows with a score at least as high: the fit treats all rows alike,
+    so that this is a valid p-value if they are exchangeable (and says no more than the rank).
     """
     frame, features = read_training(file, asked)
     detector = make_detector(asked)
@@ -244,7 +248,8 @@ def clip_infinities(frame: pl.DataFrame, detector: RGLD | None) -> pl.DataFrame:
             finite = pl.Series(detector.model_.sample.rows[:, encoding.starts[place]])
         if not len(finite):
             raise TableError(f"Column {name!r} holds nothing but infinities: leave it out with --column {name}=drop.")
-        columns.append(pl.col(name).clip(finite.min(), finite.max()))
+        values = finite.to_numpy()
+        columns.append(pl.col(name).clip(float(values.min()), float(values.max())))
     return frame.with_columns(columns)
 
 

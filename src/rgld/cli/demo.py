@@ -2,11 +2,12 @@
 
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 import typer
+from numpy.typing import NDArray
 
 from rgld.exceptions import ParameterError
 
@@ -39,10 +40,9 @@ def demo(
         payments(seed=0).write_csv(beside)
     print(f"{N_ROWS:,} generated payments written to {table}; the column 'planted' says which are strange, and how.\n")
     print(f"$ rgld score {table} --id payment --column planted=drop\n")
-    read = {"id": "payment", "column": ["planted=drop"]}
-    score(str(table), **read)
+    score(str(table), id="payment", column=["planted=drop"])
     print(f"\n$ rgld report {table} --id payment --column planted=drop --out {page}\n")
-    report(str(table), out=str(page), force=force, **read)
+    report(str(table), out=str(page), force=force, id="payment", column=["planted=drop"])
 
 
 def payments(seed: int) -> pl.DataFrame:
@@ -53,7 +53,8 @@ def payments(seed: int) -> pl.DataFrame:
     hour = np.clip(rng.normal(14.0, 3.0, N_ROWS), 7.0, 22.0)
     day = rng.integers(0, 92, N_ROWS)
     times = [START + timedelta(days=int(d), seconds=int(3600 * h)) for d, h in zip(day, hour, strict=True)]
-    columns = {
+    ages = rng.normal(44.0, 13.0, N_ROWS).clip(18, 90)
+    columns: dict[str, Any] = {
         "payment": [f"P{i:05d}" for i in range(N_ROWS)],
         "time": times,
         "merchant": [MERCHANTS[s] for s in shop],
@@ -61,15 +62,12 @@ def payments(seed: int) -> pl.DataFrame:
         "items": np.maximum(1, rng.poisson(amount / 12.0)),
         "country": rng.choice(["DE", "FR", "NL", "BE", "AT"], N_ROWS, p=[0.6, 0.2, 0.1, 0.06, 0.04]),
         "card": rng.choice(["chip", "contactless", "online"], N_ROWS, p=[0.3, 0.55, 0.15]),
-        "age": [
-            None if gap else int(a)
-            for gap, a in zip(rng.random(N_ROWS) < 0.08, rng.normal(44, 13, N_ROWS).clip(18, 90), strict=True)
-        ],
+        "age": [None if gap else int(age) for gap, age in zip(rng.random(N_ROWS) < 0.08, ages, strict=True)],
     }
     frame = pl.DataFrame(columns).sort("time").with_columns(payment=pl.Series(columns["payment"]))
     cells = {name: frame[name].to_list() for name in frame.columns}
     planted = [""] * N_ROWS
-    strange = {
+    strange: dict[int, tuple[str, dict[str, Any]]] = {
         311: ("a very large amount", {"amount": 9940.0}),
         902: ("a merchant never seen before", {"merchant": "Casino Royale"}),
         1555: ("coffee for the price of a fridge", {"merchant": "Cafe", "amount": 640.0}),
@@ -85,6 +83,7 @@ def payments(seed: int) -> pl.DataFrame:
     return pl.DataFrame({**cells, "planted": planted})
 
 
-def _shares(n: int) -> np.ndarray:
-    weights = 1.0 / np.arange(1, n + 1) ** 0.7
-    return weights / weights.sum()
+def _shares(n: int) -> NDArray[np.float64]:
+    weights = np.arange(1.0, n + 1.0) ** -0.7
+    shares: NDArray[np.float64] = weights / weights.sum()
+    return shares

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from typing import Annotated
 
 import numpy as np
@@ -45,19 +46,22 @@ def explain(
 ) -> None:
     """Explain rows: what each column contributed, in numbers and in words.
 
-    Without --row, the --top most anomalous rows. With --out, the contributions of all columns go to a file, one line per
-    explained row.
+    Without --row, the --top most anomalous rows. With --out, the contributions of all columns go to a file, one line
+    per explained row.
     """
     check_out(out, force=force)
     if model is not None and column:
         raise ParameterError("--column is for fitting: a model file knows how its columns are read.")
     asked = Asked(id, label, inf, preset, seed, options.readings(column), jobs)
     n_top = 2**62 if row else top
-    with open_table(table, options.read_options(delimiter, encoding, decimal, no_header)) as file:
-        with options.progress("scoring", quiet=quiet) as tell:
-            scored = (
-                score_table(file, asked, n_top) if model is None else score_with_model(file, asked, model, n_top, tell)
-            )
+    with (
+        open_table(table, options.read_options(delimiter, encoding, decimal, no_header)) as file,
+        options.progress("scoring", quiet=quiet) as tell,
+    ):
+        if model is None:
+            scored = score_table(file, asked, n_top)
+        else:
+            scored = score_with_model(file, asked, model, n_top, tell)
     scored = _only(scored, row) if row else scored
     explanation = scored.explain() if len(scored.top_rows) else None
     if explanation is None:
@@ -70,7 +74,7 @@ def explain(
         }
         write_table(pl.DataFrame({ids.name or "id": ids, "score": explanation.anomaly_score, **columns}), out)
     shares = explanation.shares()
-    reasons = explanation.all_reasons()
+    reasons = [explanation.reasons(place) for place in range(len(scored.top_rows))]
     if json_:
         content = [
             {
@@ -100,8 +104,6 @@ def explain(
 
 def _only(scored: Scored, rows: list[str]) -> Scored:
     """Keep the rows asked for, in that order."""
-    from dataclasses import replace
-
     names = {str(scored.ids[int(number)]): place for place, number in enumerate(scored.top_rows)}
     missing = [name for name in rows if name not in names]
     if missing:
