@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _kernels, _random
 from ._cells import RawColumn
-from ._encoding import Encoding, encode, encode_plain, fit_encoding, fit_plain_encoding, with_medians
+from ._encoding import Encoding, encode, encode_plain
 from ._explain import Explanation, contributions
 from ._global import draw_global, draw_pairs, fit_global
 from ._local import draw_local, draw_sample, fit_local
@@ -36,6 +36,7 @@ from ._preprocess import (
 )
 from ._random import root_seed
 from ._ranks import BranchRanks
+from ._reading import fit_encoding, fit_plain_encoding, with_medians
 from ._table import Table, read_table
 from ._threads import n_threads
 from ._threshold import MOST_CALIBRATION_ROWS, conformal_p_values, fit_offset, select_by_fdr
@@ -364,7 +365,8 @@ class RGLD(OutlierMixin, BaseEstimator):
         views, as the global one of `RGLD.plus()`.
         """
         check_is_fitted(self)
-        return self._branch_scores(self._encode(read_table(self, X, fitting=False)))
+        table = read_table(self, X, fitting=False, unused=self.model_.encoding.dropped)
+        return self._branch_scores(self._encode(table))
 
     def _encode(self, table: Table) -> NDArray[np.floating]:
         return _encoded(self.model_.encoding, table)

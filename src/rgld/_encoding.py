@@ -1,12 +1,12 @@
 """Encoding: how each column of a table becomes numbers.
 
 In: columns as they were read. Out: an `Encoding`, which is part of the frozen model, and matrices (n, e) of finite
-numbers. What is learned of a column (its kind, its values and how often each came, whether it has gaps) is learned from
-the training rows; a new row is encoded by that alone. Every rule is in docs/tables.md.
+numbers. A row is encoded by what was learned of the training rows (`_reading`) and by its own cells, by nothing else.
+Every rule is in docs/tables.md.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -21,16 +21,9 @@ ONE_HOT_VALUES = 8
 """A category of up to so many values has a column for each; more would outweigh the other columns."""
 LISTED_VALUES = 1000
 """Values of a category whose counts are kept, the most frequent ones; the others share one count."""
-ID_SHARE = 0.9
-"""A text column with a larger share of different values is an id or free text: no value says anything about another."""
-LEAST_IDS = 20
-"""Different whole numbers count as ids from this many on."""
-ID_ENDINGS = ("id", "uuid", "guid", "key")
 
 DAY, WEEK, YEAR = 86_400.0, 7 * 86_400.0, 365.2425 * 86_400.0
 CYCLES = {"day": DAY, "week": WEEK, "year": YEAR}
-WEEK_SPAN, YEAR_SPAN = 4 * WEEK, 2 * YEAR
-"""Shorter tables know no weekly habits and no seasons."""
 MONDAY = 4 * DAY
 """1970 began on a Thursday."""
 
@@ -66,6 +59,11 @@ class Column:
         return self.gap_share > 0.0
 
     @property
+    def has_gaps(self) -> bool:
+        """Some training rows have no value."""
+        return self.gap_share > 0.0
+
+    @property
     def one_hot(self) -> tuple[str, ...]:
         """The values that have a column of their own; of two values one is enough."""
         if self.kind != "category" or len(self.values) > ONE_HOT_VALUES:
@@ -82,6 +80,23 @@ class Column:
             return (*shown, "rarity")
         waves = tuple(f"{wave} of the {cycle}" for cycle in self.cycles for wave in ("sine", "cosine"))
         return ("value", *waves, *(("is missing",) if self.has_gaps else ()))
+
+    def place(self, text: str) -> int:
+        """Return a value's place in `values`, -1 if it is not listed.
+
+        A value that is not listed as it is written is the one that means the same, 3.0 for 3: a column may arrive as
+        text in one file and as numbers in another.
+        """
+        return self._places.get(text, self._places_of_meanings.get(_cells.canonical(text), -1))
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {value: place for place, value in enumerate(self.values)}
+
+    @cached_property
+    def _places_of_meanings(self) -> dict[str, int]:
+        """The most frequent value of each meaning."""
+        return {_cells.canonical(value): place for place, value in reversed(list(enumerate(self.values)))}
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,10 +131,15 @@ class Encoding:
         flags = [part.startswith("is ") for column in self.columns for part in column.parts]
         return np.array(flags, dtype=bool)
 
-    @property
+    @cached_property
     def is_plain(self) -> bool:
         """The encoded matrix of a table without gaps is the table itself."""
         return all(column.parts == ("value",) for column in self.columns)
+
+    @cached_property
+    def dropped(self) -> frozenset[str]:
+        """Names of the columns that no score depends on."""
+        return frozenset(column.name for column in self.columns if column.kind == "dropped")
 
 
 def _weights(column: Column) -> Iterator[float]:
@@ -130,211 +150,28 @@ def _weights(column: Column) -> Iterator[float]:
             yield 0.5**0.5 if "of the" in part else 1.0
 
 
-def fit_encoding(columns: Sequence[RawColumn], readings: Mapping[str, str] | None = None) -> Encoding:
-    """Decide how each column is read.
-
-    Raises
-    ------
-    TableError
-        If no column is left, or `readings` asks for what a column cannot be.
-    """
-    readings = readings or {}
-    for name in readings:
-        if name not in {column.name for column in columns}:
-            raise TableError(f"There is no column {name!r} to be read as {readings[name]!r}: check its name.")
-    learned = tuple(_learn(column, readings.get(column.name)) for column in columns)
-    _require_some(learned)
-    fills: list[float] = []
-    for column, raw in zip(learned, columns, strict=True):
-        fills += [_median(column, raw), *([0.0] * (len(column.parts) - 1))][: len(column.parts)]
-    return Encoding(learned, np.array(fills), len(columns[0]))
-
-
-def fit_plain_encoding(matrix: NDArray[np.floating]) -> Encoding:
-    """Return the encoding of an array: numbers, with gaps where there are some."""
-    d = matrix.shape[1]
-    gaps = np.zeros(d)
-    empty = np.zeros(d, bool)
-    with np.errstate(over="ignore", invalid="ignore"):
-        suspect = not np.isfinite(matrix.sum(dtype=np.float64))
-    if suspect:
-        for j in range(d):
-            missing = np.isnan(matrix[:, j])
-            gaps[j], empty[j] = missing.mean(), missing.all()
-    columns = tuple(
-        Column(f"column {j}", "dropped", NO_VALUE)
-        if empty[j]
-        else Column(f"column {j}", "number", gap_share=float(gaps[j]))
-        for j in range(d)
-    )
-    _require_some(columns)
-    fills: list[float] = []
-    for j, column in enumerate(columns):
-        fills += [float(np.nanmedian(matrix[:, j])) if column.has_gaps else 0.0, 0.0][: len(column.parts)]
-    return Encoding(columns, np.array(fills), len(matrix))
-
-
-def with_medians(encoding: Encoding, medians: NDArray[np.float64]) -> Encoding:
-    """Return the encoding with the medians of the encoded columns as fill where the training rows had no gaps."""
-    fill = encoding.fill.copy()
-    for column, start in zip(encoding.columns, encoding.starts, strict=True):
-        if column.kind not in ("dropped", "category") and not column.has_gaps:
-            fill[start] = medians[start]
-    return replace(encoding, fill=fill)
-
-
-NO_VALUE = "it has no value"
-
-
-def _require_some(columns: Sequence[Column]) -> None:
-    if any(column.kind != "dropped" for column in columns):
-        return
-    few = "; ".join(f"{column.name!r}: {column.note}" for column in columns[:3])
-    more = f"; and {len(columns) - 3} more" if len(columns) > 3 else ""
-    raise TableError(f"No column of the table can be used ({few}{more}): at least one must vary from row to row.")
-
-
-def _learn(raw: RawColumn, asked: str | None) -> Column:
-    """Return how a column is read. What a user asked for is done, unless there is no value at all."""
-    name = raw.name
-    if asked == "drop":
-        return Column(name, "dropped", "you asked for it")
-    missing = raw.values < 0 if raw.kind == "text" else np.isnan(raw.values)
-    if missing.all():
-        return Column(name, "dropped", NO_VALUE)
-    if asked == "category":
-        return _category(raw, asked=True)
-    if raw.kind == "text":
-        return _learn_text(raw, asked)
-    if asked == "time" and raw.kind != "time":
-        raise TableError(
-            f"Column {name!r} holds numbers, which cannot be read as times: leave it as it is, or 'drop' it."
-        )
-    column = Column(name, raw.kind, gap_share=float(missing.mean()))
-    return _finish_numbers(column, raw.values[~missing].astype(np.float64), asked)
-
-
-def _learn_text(raw: RawColumn, asked: str | None) -> Column:
-    counts = np.bincount(raw.values[raw.values >= 0].astype(np.int64), minlength=len(raw.texts))
-    numbers = _cells.read_numbers(raw.texts)
-    readable = ~np.isnan(numbers)
-    if asked == "number" or (asked is None and counts[readable].sum() >= _cells.READABLE_SHARE * counts.sum()):
-        kind = "boolean" if all(text in _cells.TRUTH for text in raw.texts) else "number"
-        return _from_texts(Column(raw.name, kind), raw, numbers, counts, asked)
-    time_format = _cells.find_time_format(raw.texts, counts)
-    if time_format:
-        column = Column(raw.name, "time", time_format=time_format)
-        return _from_texts(column, raw, _cells.read_times(raw.texts, time_format), counts, asked)
-    if asked == "time":
-        raise TableError(
-            f"Column {raw.name!r} holds texts that are no dates, such as {raw.texts[0][:40]!r}: 'drop' it."
-        )
-    return _category(raw, asked=False)
-
-
-def _from_texts(
-    column: Column, raw: RawColumn, values: NDArray[np.float64], counts: NDArray[np.intp], asked: str | None
-) -> Column:
-    """Return a column of numbers or times that came as texts."""
-    unread = np.flatnonzero(np.isnan(values))
-    if len(unread) == len(values):
-        raise TableError(
-            f"Column {column.name!r} holds no numbers, but texts such as {raw.texts[0][:40]!r}: 'drop' it."
-        )
-    if len(unread):
-        words = {"number": "numbers", "time": "dates"}[column.kind]
-        first = raw.texts[unread[0]][:40]
-        note = f"{counts[unread].sum():,} values are no {words} and count as missing, such as {first!r}"
-        column = replace(column, note=note)
-    each = at_places(values, raw.values.astype(np.int64))
-    missing = np.isnan(each)
-    return _finish_numbers(replace(column, gap_share=float(missing.mean())), each[~missing], asked)
-
-
-def _finish_numbers(column: Column, values: NDArray[np.float64], asked: str | None) -> Column:
-    """Drop what says nothing; give times their cycles."""
-    low, high = values.min(), values.max()
-    if asked is None and not column.has_gaps:
-        if low == high:
-            return replace(column, kind="dropped", note="it is constant")
-        if column.kind == "number" and (note := _id_note(column.name, values, low, high)):
-            return replace(column, kind="dropped", note=note)
-    if column.kind != "time":
-        return column
-    cycles = []
-    if np.ptp(np.mod(values, DAY)) > 0:
-        cycles.append("day")
-    if high - low >= WEEK_SPAN and np.ptp(np.mod(values - MONDAY, WEEK) // DAY) > 0:
-        cycles.append("week")
-    if high - low >= YEAR_SPAN:
-        cycles.append("year")
-    return replace(column, cycles=tuple(cycles))
-
-
-def _id_note(name: str, values: NDArray[np.float64], low: float, high: float) -> str:
-    """Return why whole numbers are ids, or "": all different, and either close together or under such a name."""
-    n = len(values)
-    if n < LEAST_IDS or not np.isfinite(high - low) or high - low < n - 1 or np.any(values != np.floor(values)):
-        return ""
-    dense = high - low < 2 * n
-    named = name.lower().endswith(ID_ENDINGS)
-    if not (dense or named) or len(np.unique(values)) < n:
-        return ""
-    return "it numbers the rows" if dense else "it is an id: all its values are different"
-
-
-def _category(raw: RawColumn, *, asked: bool) -> Column:
-    codes, texts = as_texts(raw)
-    present = codes >= 0
-    n_present = int(present.sum())
-    counts = np.bincount(codes[present], minlength=len(texts))
-    n_values = int((counts > 0).sum())
-    if not asked:
-        if n_values == 1 and n_present == len(codes):
-            return Column(raw.name, "dropped", "it is constant")
-        if n_values > ID_SHARE * n_present:
-            return Column(raw.name, "dropped", f"it is an id or free text: {n_values:,} values in {n_present:,} rows")
-    if n_present < len(codes):
-        texts, counts = (*texts, ""), np.append(counts, len(codes) - n_present)
-    order = sorted(np.flatnonzero(counts), key=lambda i: (-counts[i], texts[i]))
-    listed, others = order[:LISTED_VALUES], order[LISTED_VALUES:]
-    return Column(
-        raw.name,
-        "category",
-        values=tuple(texts[i] for i in listed),
-        counts=tuple(int(counts[i]) for i in listed),
-        rest=float(counts[others].mean()) if others else 0.0,
-    )
-
-
 def as_texts(raw: RawColumn) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Return a column as places in a list of texts."""
-    if raw.kind == "text":
+    """Return a column as places in a list of different texts, -1 where missing."""
+    if raw.is_text:
         return raw.values.astype(np.int64), raw.texts
-    missing = np.isnan(raw.values)
     different, codes = np.unique(raw.values, return_inverse=True)
-    show = _cells.time_text if raw.kind == "time" else _cells.number_text
     if raw.kind == "boolean":
-        texts = tuple("true" if value else "false" for value in different)
+        shown = ["true" if value else "false" for value in different]
     else:
-        texts = tuple("" if np.isnan(value) else show(float(value)) for value in different)
-    return np.where(missing, -1, codes).astype(np.int64), texts
-
-
-def _median(column: Column, raw: RawColumn) -> float:
-    if column.kind in ("dropped", "category") or not column.has_gaps:
-        return 0.0
-    return float(np.nanmedian(read_values(column, raw)))
+        show = _cells.time_text if raw.kind == "time" else _cells.number_text
+        shown = ["" if np.isnan(value) else show(float(value)) for value in different]
+    # Times that differ by less than a second have the same text.
+    texts = tuple(dict.fromkeys(shown))
+    places = {text: place for place, text in enumerate(texts)}
+    codes = np.array([places[text] for text in shown], dtype=np.int64)[codes]
+    return np.where(raw.missing, -1, codes), texts
 
 
 def read_values(column: Column, raw: RawColumn) -> NDArray[np.float64]:
     """Return a column's numbers or seconds, NaN where missing or where a text stands for none."""
-    if raw.kind == "text":
-        is_time = column.kind == "time"
-        texts = _cells.read_times(raw.texts, column.time_format or _cells.ISO) if is_time else _numbers_of(column, raw)
-        return at_places(texts, raw.values.astype(np.int64))
-    empty = bool(np.isnan(raw.values).all())
-    if (column.kind == "time") != (raw.kind == "time") and not empty:
+    if raw.is_text:
+        return at_places(read_texts(column, raw.texts), raw.values.astype(np.int64))
+    if (column.kind == "time") != (raw.kind == "time") and not raw.missing.all():
         found, expected = ("times" if kind == "time" else "numbers" for kind in (raw.kind, column.kind))
         raise TableError(
             f"Column {column.name!r} holds {found}, expected {expected} as in the training table: convert it first."
@@ -342,14 +179,17 @@ def read_values(column: Column, raw: RawColumn) -> NDArray[np.float64]:
     return raw.values.astype(np.float64)
 
 
-def _numbers_of(column: Column, raw: RawColumn) -> NDArray[np.float64]:
-    numbers = _cells.read_numbers(raw.texts)
-    if len(numbers) and np.isnan(numbers).all() and column.kind != "dropped":
-        raise TableError(
-            f"Column {column.name!r} holds texts such as {raw.texts[0][:40]!r}, expected numbers as in the training "
-            "table: check the column."
-        )
-    return numbers
+def read_texts(column: Column, texts: Sequence[str]) -> NDArray[np.float64]:
+    """Return what texts stand for in a column of numbers, truth values, durations or times; NaN is nothing.
+
+    Never an error: a row with a text that cannot be read has a gap, alone or among rows that can.
+    """
+    if column.kind == "time":
+        return _cells.read_times(texts, column.time_format or _cells.ISO)
+    if column.kind == "boolean":
+        return _cells.read_truths(texts)
+    numbers = _cells.read_numbers(texts)
+    return np.fmax(numbers, _cells.read_durations(texts)) if column.kind == "duration" else numbers
 
 
 def encode(encoding: Encoding, columns: Sequence[RawColumn]) -> NDArray[np.float64]:
@@ -372,6 +212,9 @@ def encode_plain(encoding: Encoding, matrix: NDArray[np.floating]) -> NDArray[np
         whole = np.isfinite(matrix.sum(dtype=np.float64))
     if whole and encoding.is_plain:
         return matrix
+    if not all(column.kind in ("number", "dropped") for column in encoding.columns):  # a frame was learned from
+        names = (column.name for column in encoding.columns)
+        return encode(encoding, [RawColumn(name, "number", matrix[:, j].astype(float)) for j, name in enumerate(names)])
     result = np.empty((len(encoding.fill), len(matrix)), dtype=matrix.dtype).T
     for j, (column, start) in enumerate(zip(encoding.columns, encoding.starts, strict=True)):
         if column.kind != "dropped":
@@ -405,13 +248,19 @@ def _encode_values(column: Column, values: NDArray[np.floating], fill: float, ou
 
 def _encode_category(column: Column, raw: RawColumn, n_rows: int, out: NDArray[np.float64]) -> None:
     codes, texts = as_texts(raw)
-    codes = np.where(codes < 0, len(texts), codes)  # the last place is that of a gap
-    texts = (*texts, "")
-    places = {value: place for place, value in enumerate(column.values)}
-    at = np.array([places.get(text, -1) for text in texts])
+    # The last place is that of a gap, which a code of -1 leads to.
+    places = np.array([*(column.place(text) for text in texts), column.place("")])
+    shares = _shares(np.append(column.counts, column.rest), n_rows)
     for i, value in enumerate(column.one_hot):
-        out[:, i] = indicator((at == places[value])[codes], column.counts[places[value]] / n_rows)
-    out[:, len(column.one_hot)] = rarity(np.append(column.counts, column.rest)[at], n_rows)[codes]
+        own = column.place(value)
+        out[:, i] = indicator(places == own, shares[own])[codes]
+    out[:, len(column.one_hot)] = -np.log(shares[places])[codes]
+
+
+def _shares(counts: NDArray[np.float64], n_rows: int) -> NDArray[np.float64]:
+    """Return the share of training rows that have a value, inside (0, 1); a value never seen counts as half a row."""
+    shares: NDArray[np.float64] = (counts + 0.5) / (n_rows + 1.0)
+    return shares
 
 
 def indicator(holds: NDArray[np.bool_], share: float) -> NDArray[np.float64]:
@@ -421,10 +270,5 @@ def indicator(holds: NDArray[np.bool_], share: float) -> NDArray[np.float64]:
     standardized 0 and 1 would put a value of 4 % of the rows five standard deviations away.
     """
     yes, no = ndtri(1.0 - 0.5 * share), ndtri(0.5 * (1.0 - share))
-    return np.where(holds, yes, no)
-
-
-def rarity(counts: NDArray[np.float64], n_rows: int) -> NDArray[np.float64]:
-    """Return -log of the share of training rows that have a value; a value never seen counts as half a row."""
-    share: NDArray[np.float64] = (counts + 0.5) / (n_rows + 1.0)
-    return -np.log(share)
+    scores: NDArray[np.float64] = np.where(holds, yes, no)
+    return scores

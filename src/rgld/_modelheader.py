@@ -165,7 +165,7 @@ COLUMN_CHECKS: Mapping[str, Callable[[Any], bool]] = {
     "name": lambda v: isinstance(v, str),
     "kind": lambda v: isinstance(v, str) and v in KINDS,
     "note": lambda v: isinstance(v, str) and len(v) <= LONGEST_NOTE,
-    "gap_share": lambda v: type(v) is float and 0.0 <= v < 1.0,
+    "gap_share": lambda v: type(v) is float and (v == 0.0 or 1.0 / MAX_ROWS <= v < 1.0),
     "time_format": lambda v: v == "" or v in TIME_FORMATS,
     "cycles": lambda v: _are_different(v, len(CYCLES)) and all(cycle in CYCLES for cycle in v),
     "values": lambda v: _are_different(v, LISTED_VALUES) and all(len(value) <= LONGEST_TEXT for value in v),
@@ -196,6 +196,8 @@ def _parse_columns(content: Any, sizes: Sizes) -> list[Column]:
         is_category = column.kind == "category"
         if len(column.values) != len(column.counts) or is_category != bool(column.values):
             raise ModelFileError("The model file's values of a category do not fit their counts.")
+        if sum(column.counts) > sizes.n_rows or column.rest > sizes.n_rows:
+            raise ModelFileError("The model file counts more rows of a category than the training table had.")
         columns.append(column)
     if sum(len(column.parts) for column in columns) != sizes.n_columns:
         raise ModelFileError("The model file's columns do not fit its sizes.")

@@ -6,8 +6,10 @@ is said in one sentence that names the column.
 """
 
 import contextlib
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator
 from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from numbers import Real
 from typing import Any
 
@@ -17,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from ._cells import RawColumn, seconds_of, text_column
+from ._cells import RawColumn, number_text, seconds_of, text_column
 from .exceptions import TableError
 
 SMALLEST_TABLE = 2
@@ -26,16 +28,16 @@ SMALLEST_TABLE = 2
 Table = list[RawColumn] | NDArray[np.floating]
 
 
-def read_table(estimator: BaseEstimator, X: Any, *, fitting: bool) -> Table:
+def read_table(estimator: BaseEstimator, X: Any, *, fitting: bool, unused: Collection[str] = ()) -> Table:
     """Return the columns of a table with names, or the matrix of one without; gaps are NaN.
 
     When fitting, column names and count are set on the estimator; otherwise the table must have the same names in the
-    same order.
+    same order. Columns in `unused` must be there, but their values are not read.
     """
     if not fitting and _is_plain(estimator, X):
         return X  # type: ignore[no-any-return]
     frame = _as_frame(X)
-    if frame is not None and (columns := _read_frame(estimator, frame, fitting=fitting)) is not None:
+    if frame is not None and (columns := _read_frame(estimator, frame, fitting, unused)) is not None:
         return columns
     X = X if frame is None else frame.to_numpy()
     if frame is None:
@@ -70,9 +72,7 @@ def _as_frame(X: Any) -> Any:
     try:
         frame = nw.from_native(X, pass_through=True)
     except nw.exceptions.DuplicateError as error:
-        names = list(X.columns)
-        repeated = sorted({str(name) for name in names if names.count(name) > 1})
-        raise TableError(f"Column names must be unique, got {repeated} more than once: rename or drop them.") from error
+        raise _repeated_names(list(X.columns)) from error
     if isinstance(frame, nw.LazyFrame):
         if not hasattr(X, "arrow"):  # a DuckDB relation is one
             raise TableError("Expected a table, got a lazy frame: collect it first.")
@@ -80,7 +80,13 @@ def _as_frame(X: Any) -> Any:
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
-def _read_frame(estimator: BaseEstimator, frame: Any, *, fitting: bool) -> list[RawColumn] | None:
+def _repeated_names(names: list[Any]) -> TableError:
+    repeated = sorted(str(name) for name, count in Counter(names).items() if count > 1)
+    shown = f"{repeated[:3]} and {len(repeated) - 3} more" if len(repeated) > 3 else f"{repeated}"
+    return TableError(f"Column names must be unique, got {shown} more than once: rename or drop them.")
+
+
+def _read_frame(estimator: BaseEstimator, frame: Any, fitting: bool, unused: Collection[str]) -> list[RawColumn] | None:
     """Return the frame's columns, or None if it is an array in a frame: numbers whose columns are numbered."""
     names = list(frame.columns)
     if not all(isinstance(name, str) for name in names):
@@ -93,14 +99,14 @@ def _read_frame(estimator: BaseEstimator, frame: Any, *, fitting: bool) -> list[
         if all(dtype.is_numeric() or dtype == nw.Boolean for dtype in frame.schema.values()):
             return None
         raise TableError("A table with texts or dates needs column names that are text: rename the columns.")
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise TableError(f"Column names must be unique, got {repeated} more than once: rename or drop them.")
+    if len(set(names)) < len(names):
+        raise _repeated_names(names)
     least = SMALLEST_TABLE if fitting else 1
     if len(frame) < least or not names:
         raise TableError(f"Expected a table of at least {least} rows and a column, got {len(frame)} x {len(names)}.")
     validate_data(estimator, frame.to_native(), reset=fitting, skip_check_array=True)
-    return [_read_column(name, frame[name]) for name in names]
+    nothing = np.broadcast_to(np.nan, len(frame))
+    return [RawColumn(n, "number", nothing) if n in unused else _read_column(n, frame[n]) for n in names]
 
 
 def _read_column(name: str, series: Any) -> RawColumn:
@@ -114,8 +120,10 @@ def _read_column(name: str, series: Any) -> RawColumn:
         return RawColumn(name, "time", _floats(stamps.dt.timestamp("us")) / 1e6)
     if dtype == nw.Duration:
         return RawColumn(name, "duration", _floats(series.dt.total_microseconds()) / 1e6)
-    if dtype in (nw.String, nw.Categorical, nw.Enum):
-        return _read_texts(name, series.cast(nw.String))
+    if dtype == nw.String:
+        return _read_texts(name, series, "text")
+    if dtype in (nw.Categorical, nw.Enum):
+        return _read_texts(name, series.cast(nw.String), "category")
     if dtype in (nw.Object, nw.Time, nw.Unknown):
         return _read_objects(name, series.to_list())
     raise TableError(f"Column {name!r} holds {dtype}, expected numbers, texts or dates: drop it or convert it first.")
@@ -131,51 +139,85 @@ def _floats(series: Any) -> NDArray[np.float64]:
     return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
 
 
-def _read_texts(name: str, series: Any) -> RawColumn:
-    """Number the different texts where the frame library can: it is faster than a loop over rows."""
-    texts = sorted(series.drop_nulls().unique().to_list())
-    if not texts:
-        return RawColumn(name, "text", np.full(len(series), -1))
+MANY_TEXTS = 10_000
+"""Up to so many different texts the frame library looks up faster than a loop over rows."""
+
+
+def _read_texts(name: str, series: Any, kind: str) -> RawColumn:
+    """Number the different texts."""
     missing = np.asarray(series.is_null().to_numpy(), dtype=bool)
+    different = series.drop_nulls().unique()
+    if len(different) > MANY_TEXTS:
+        return _number_texts(name, (series.fill_null("") if missing.any() else series).to_list(), kind)
+    texts = sorted(different.to_list())
+    if not texts:
+        return RawColumn(name, kind, np.full(len(series), -1))
     filled = series.fill_null(texts[0]) if missing.any() else series
     codes = filled.replace_strict(texts, list(range(len(texts))), return_dtype=nw.Int64).to_numpy()
-    return text_column(name, np.where(missing, -1, codes), texts)
+    return text_column(name, np.where(missing, -1, codes), texts, kind)
+
+
+def _number_texts(name: str, values: list[str], kind: str) -> RawColumn:
+    """Number the different texts by a loop; a gap is ""."""
+    places: dict[str, int] = {}
+    codes = np.array([places.setdefault(value, len(places)) for value in values], dtype=np.int64)
+    return text_column(name, codes, list(places), kind)
+
+
+def _seconds(value: Any) -> float:
+    """Return the seconds of a date, with or without a time of day, a time of day or a duration."""
+    if isinstance(value, datetime):
+        return seconds_of(value)
+    if isinstance(value, date):
+        return seconds_of(datetime(value.year, value.month, value.day))
+    if isinstance(value, time):
+        return value.hour * 3600.0 + value.minute * 60.0 + value.second + value.microsecond / 1e6
+    return float(value.total_seconds())
+
+
+OBJECTS: tuple[tuple[str, Any, Any], ...] = (
+    ("boolean", (bool, np.bool_), float),
+    ("number", (Real, np.number, np.bool_, Decimal), float),
+    ("time", date, _seconds),  # a datetime is one too
+    ("duration", (timedelta, time), _seconds),
+)
+"""What all Python objects of a column may be: the kind of column, the types, the way to a number."""
 
 
 def _read_objects(name: str, values: list[Any]) -> RawColumn:
     """Read a column of Python objects: all numbers, all dates, or else their texts."""
-    # A missing value is None, or one that does not equal itself (NaN, NaT), or one that cannot say (pandas.NA).
-    present = [value for value in values if not _is_missing(value)]
-    kinds: tuple[tuple[str, Any, Any], ...] = (
-        ("boolean", (bool, np.bool_), float),
-        ("number", (Real, np.number), float),
-        ("time", datetime, seconds_of),
-        ("time", date, lambda day: seconds_of(datetime(day.year, day.month, day.day))),
-        ("duration", timedelta, timedelta.total_seconds),
-        ("duration", time, lambda t: t.hour * 3600.0 + t.minute * 60.0 + t.second + t.microsecond / 1e6),
-    )
-    for kind, types, convert in kinds:
+    missing = np.array([_is_missing(value) for value in values], dtype=bool)
+    present = [value for value, gone in zip(values, missing, strict=True) if not gone]
+    for kind, types, convert in OBJECTS:
         if present and all(isinstance(value, types) for value in present):
-            return RawColumn(
-                name, kind, np.array([np.nan if _is_missing(v) else convert(v) for v in values], dtype=np.float64)
-            )
-    odd = next((value for value in present if isinstance(value, (dict, list, set, bytes, np.ndarray))), None)
+            numbers = np.full(len(values), np.nan)
+            numbers[~missing] = [convert(value) for value in present]
+            return RawColumn(name, kind, numbers)
+    odd = next((value for value in present if isinstance(value, UNREADABLE)), None)
     if odd is not None:
         raise TableError(
             f"Column {name!r} holds {type(odd).__name__}, expected numbers, texts or dates: drop it first."
         )
-    texts = sorted({str(value) for value in present})
-    places = {text: place for place, text in enumerate(texts)}
-    codes = np.array([-1 if _is_missing(value) else places[str(value)] for value in values], dtype=np.int64)
-    return text_column(name, codes, texts)
+    texts = ["" if gone else _text_of(value) for value, gone in zip(values, missing, strict=True)]
+    return _number_texts(name, texts, "text")
+
+
+UNREADABLE = (dict, list, tuple, set, frozenset, bytes, bytearray, complex, np.ndarray)
+
+
+def _text_of(value: Any) -> str:
+    """Return an object among texts as it would stand in a file."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    return number_text(float(value)) if is_number else str(value)
 
 
 def _is_missing(value: Any) -> bool:
+    """A missing value is None, or one that does not equal itself (NaN, NaT), or one that cannot say (pandas.NA)."""
     if value is None:
         return True
     try:
         return bool(value != value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, ArithmeticError):
         return type(value).__name__ == "NAType"
 
 

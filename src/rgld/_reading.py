@@ -1,0 +1,216 @@
+"""Reading: what a column is, decided from the training rows.
+
+In: columns as they were read, and what the user asked for. Out: an `Encoding`. What is learned of a column is its
+kind, its values and how often each came, whether it has gaps and what fills them. Every rule is in docs/tables.md.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _cells
+from ._cells import RawColumn, at_places
+from ._encoding import DAY, LISTED_VALUES, MONDAY, WEEK, YEAR, Column, Encoding, as_texts, read_texts
+from .exceptions import TableError
+
+ID_SHARE = 0.9
+"""A text column with a larger share of different values is an id or free text: no value says anything about another."""
+LEAST_IDS = 20
+"""Different whole numbers count as ids from this many on."""
+ID_NAMES = re.compile(r"(?i:(^|[^a-z])(id|uuid|guid|key))$|[a-z](Id|ID|UUID|GUID|Key)$")
+"""Names of ids end in such a word: user_id, userId; not in such letters: paid."""
+WEEK_SPAN, YEAR_SPAN = 4 * WEEK, 2 * YEAR
+"""Shorter tables know no weekly habits and no seasons."""
+NO_VALUE = "it has no value"
+
+Learned = tuple[Column, float]
+"""How a column is read, and what fills its gaps."""
+
+
+def fit_encoding(columns: Sequence[RawColumn], readings: Mapping[str, str] | None = None) -> Encoding:
+    """Decide how each column is read.
+
+    Raises
+    ------
+    TableError
+        If no column is left, or `readings` asks for what a column cannot be.
+    """
+    readings = readings or {}
+    names = {column.name for column in columns}
+    for name, reading in readings.items():
+        if name not in names:
+            raise TableError(f"There is no column {name!r} to be read as {reading!r}: check its name.")
+    learned = [_learn(column, readings.get(column.name)) for column in columns]
+    return _encoding_of(learned, len(columns[0]))
+
+
+def fit_plain_encoding(matrix: NDArray[np.floating]) -> Encoding:
+    """Return the encoding of an array: numbers, with gaps where there are some."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        suspect = not np.isfinite(matrix.sum(dtype=np.float64))
+    learned = []
+    for j in range(matrix.shape[1]):
+        column = Column(f"column {j}", "number")
+        learned.append(_with_gaps(column, matrix[:, j].astype(np.float64)) if suspect else (column, 0.0))
+    return _encoding_of(learned, len(matrix))
+
+
+def _encoding_of(learned: Sequence[Learned], n_rows: int) -> Encoding:
+    columns = tuple(column for column, _ in learned)
+    if all(column.kind == "dropped" for column in columns):
+        few = "; ".join(f"{_cells.quoted(column.name)}: {column.note}" for column in columns[:3])
+        more = f"; and {len(columns) - 3} more" if len(columns) > 3 else ""
+        raise TableError(f"No column of the table can be used ({few}{more}): at least one must vary from row to row.")
+    fills = [fill if part == "value" else 0.0 for column, fill in learned for part in column.parts]
+    return Encoding(columns, np.array(fills), n_rows)
+
+
+def with_medians(encoding: Encoding, medians: NDArray[np.float64]) -> Encoding:
+    """Return the encoding with the medians of the encoded columns as fill where the training rows had no gaps."""
+    fill = encoding.fill.copy()
+    for column, start in zip(encoding.columns, encoding.starts, strict=True):
+        if column.kind not in ("dropped", "category") and not column.has_gaps:
+            fill[start] = medians[start]
+    return replace(encoding, fill=fill)
+
+
+def _learn(raw: RawColumn, asked: str | None) -> Learned:
+    """Return how a column is read. What a user asked for is done, unless there is no value at all."""
+    name = raw.name
+    if asked == "drop":
+        return Column(name, "dropped", "you asked for it"), 0.0
+    missing = raw.missing
+    if missing.all():
+        return Column(name, "dropped", NO_VALUE), 0.0
+    if asked == "category" or (asked is None and raw.kind == "category"):
+        return _category(raw, asked), 0.0
+    if raw.is_text:
+        return _learn_text(raw, asked)
+    if asked == "time" and raw.kind != "time":
+        raise TableError(
+            f"Column {name!r} holds numbers, which cannot be read as times: leave it as it is, or 'drop' it."
+        )
+    return _learn_numbers(Column(name, raw.kind), raw.values.astype(np.float64), asked)
+
+
+def _learn_text(raw: RawColumn, asked: str | None) -> Learned:
+    texts, counts = raw.texts, np.bincount(raw.values[raw.values >= 0].astype(np.int64), minlength=len(raw.texts))
+    column = _typed_column(raw.name, texts, counts, asked)
+    if column is None:
+        return _category(raw, asked), 0.0
+    values = read_texts(column, texts)
+    unread = np.flatnonzero(np.isnan(values))
+    if len(unread) == len(values):
+        raise TableError(
+            f"Column {raw.name!r} holds no {_PLURALS[column.kind]}, but texts such as {_cells.quoted(texts[0])}: "
+            "'drop' it."
+        )
+    if len(unread):
+        first = _cells.quoted(min(texts[i] for i in unread))
+        note = f"{counts[unread].sum():,} values are no {_PLURALS[column.kind]} and count as missing, such as {first}"
+        column = replace(column, note=note)
+    return _learn_numbers(column, at_places(values, raw.values.astype(np.int64)), asked)
+
+
+_PLURALS = {"number": "numbers", "time": "dates", "duration": "durations"}
+
+
+def _typed_column(name: str, texts: Sequence[str], counts: NDArray[np.intp], asked: str | None) -> Column | None:
+    """Return what the texts of a column stand for, if most of them stand for something; None for mere texts."""
+    if asked == "number":
+        return Column(name, "number")
+    if asked == "time":
+        return Column(name, "time", time_format=_cells.find_time_format(texts, counts, 0.0) or _cells.ISO)
+    if all(text.strip().lower() in _cells.TRUTH for text in texts):
+        return Column(name, "boolean")
+    least = _cells.READABLE_SHARE * counts.sum()
+    if _cells.some_are_numbers(texts, counts) and counts[~np.isnan(_cells.read_numbers(texts))].sum() >= least:
+        return Column(name, "number")
+    if time_format := _cells.find_time_format(texts, counts):
+        return Column(name, "time", time_format=time_format)
+    few = texts[:: max(1, len(texts) // _cells.A_FEW)]
+    if not np.isnan(_cells.read_durations(few)).all():
+        column = Column(name, "duration")
+        if counts[~np.isnan(read_texts(column, texts))].sum() >= least:
+            return column
+    return None
+
+
+def _learn_numbers(column: Column, values: NDArray[np.float64], asked: str | None) -> Learned:
+    """Drop what says nothing; give times their cycles. A column with infinities is kept: encoding refuses it."""
+    finite = np.isfinite(values)
+    whole = bool(finite.all())
+    present = values if whole else values[finite]
+    if len(present):
+        low, high = float(present.min()), float(present.max())
+        if asked is None and whole:
+            if low == high:
+                return replace(column, kind="dropped", note="it is constant"), 0.0
+            if column.kind == "number" and (note := _id_note(column.name, values, low, high)):
+                return replace(column, kind="dropped", note=note), 0.0
+        if column.kind == "time":
+            column = replace(column, cycles=_cycles(present, low, high))
+    return (column, 0.0) if whole else _with_gaps(column, values)
+
+
+def _with_gaps(column: Column, values: NDArray[np.float64]) -> Learned:
+    """Return the column with the share of its gaps, and the median of the values it has, which fills them."""
+    missing = np.isnan(values)
+    if missing.all():
+        return replace(column, kind="dropped", note=NO_VALUE), 0.0
+    present = values[np.isfinite(values)]
+    if not missing.any() or not len(present):
+        return column, 0.0
+    middle = [(len(present) - 1) // 2, len(present) // 2]
+    # Halves first: the sum of two large numbers would overflow.
+    median = (0.5 * np.partition(present, middle)[middle]).sum()
+    return replace(column, gap_share=float(missing.mean())), float(median)
+
+
+def _cycles(values: NDArray[np.float64], low: float, high: float) -> tuple[str, ...]:
+    """Return the cycles that times go through: the time of day, the day of the week, the season."""
+    varies = {
+        "day": np.ptp(np.mod(values, DAY)) > 0,
+        "week": high - low >= WEEK_SPAN and np.ptp(np.mod(values - MONDAY, WEEK) // DAY) > 0,
+        "year": high - low >= YEAR_SPAN,
+    }
+    return tuple(cycle for cycle, does in varies.items() if does)
+
+
+def _id_note(name: str, values: NDArray[np.float64], low: float, high: float) -> str:
+    """Return why whole numbers are ids, or "": all different, and either close together or under such a name."""
+    n = len(values)
+    if n < LEAST_IDS or high - low < n - 1 or np.any(values != np.floor(values)):
+        return ""
+    dense = high - low < 2 * n
+    if not (dense or ID_NAMES.search(name)) or len(np.unique(values)) < n:
+        return ""
+    return "it numbers the rows" if dense else "it is an id: all its values are different"
+
+
+def _category(raw: RawColumn, asked: str | None) -> Column:
+    codes, texts = as_texts(raw)
+    present = codes >= 0
+    n_present = int(present.sum())
+    counts = np.bincount(codes[present], minlength=len(texts))
+    n_values = int((counts > 0).sum())
+    if asked is None:
+        if n_values == 1 and n_present == len(codes):
+            return Column(raw.name, "dropped", "it is constant")
+        if n_values > ID_SHARE * n_present:
+            return Column(raw.name, "dropped", f"it is an id or free text: {n_values:,} values in {n_present:,} rows")
+    if n_present < len(codes):
+        # A text that numbers or times have for a gap has no rows of its own.
+        texts, counts = (*texts, ""), np.append(counts, len(codes) - n_present)
+    order = sorted(np.flatnonzero(counts), key=lambda i: (-counts[i], texts[i]))
+    listed, others = order[:LISTED_VALUES], order[LISTED_VALUES:]
+    return Column(
+        raw.name,
+        "category",
+        values=tuple(texts[i] for i in listed),
+        counts=tuple(int(counts[i]) for i in listed),
+        rest=float(counts[others].mean()) if others else 0.0,
+    )
