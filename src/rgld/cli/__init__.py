@@ -17,6 +17,9 @@ def main() -> None:
     except ImportError:
         print(MISSING, file=sys.stderr)
         raise SystemExit(2) from None
-    from ._app import run
-
+    try:
+        from ._app import run
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        raise SystemExit(130) from None
     run(sys.argv[1:])

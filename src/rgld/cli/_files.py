@@ -160,15 +160,16 @@ def _unzipped(path: Path, folder: Path, shown: str) -> Path:
 
 def _as_csv(file: TableFile, head: bytes, options: ReadOptions, folder: Path) -> TableFile:
     """Return the file as UTF-8 text, with its delimiter."""
-    encoding = options.encoding or _encoding(file.path, head)
+    is_utf16 = (options.encoding or "").lower().startswith("utf-16") or _mark(head) == "utf-16"
+    if b"\0" in head and not is_utf16:
+        raise TableError(f"{file.shown} is not a table: expected CSV, Parquet, Arrow or NPZ, got binary data.")
+    encoding = options.encoding or _mark(head) or _encoding(file.path)
     notes = []
     if encoding.lower().replace("_", "-") not in ("utf-8", "utf8", "utf-8-sig", "ascii"):
         file = replace(file, path=_recoded(file, encoding, folder))
         head = _head(file.path)
         if options.encoding is None:
             notes.append(f"read as {encoding}: it is not UTF-8")
-    elif b"\0" in head:
-        raise TableError(f"{file.shown} is not a table: expected CSV, Parquet, Arrow or NPZ, got binary data.")
     text = head.decode("utf-8-sig", errors="replace")
     lines = text.splitlines()[:HEAD_LINES]
     lines = lines[:-1] if len(head) == HEAD_BYTES and len(lines) > 1 else lines
@@ -189,11 +190,13 @@ def _as_csv(file: TableFile, head: bytes, options: ReadOptions, folder: Path) ->
     return replace(file, csv=settings, notes=tuple(notes))
 
 
-def _encoding(path: Path, head: bytes) -> str:
-    """Return the encoding: by its mark, UTF-8 if all of it is, else Windows-1252, which most other files are in."""
-    for mark, name in BOMS.items():
-        if head.startswith(mark):
-            return name
+def _mark(head: bytes) -> str | None:
+    """Return the encoding that a file names in its first bytes."""
+    return next((name for mark, name in BOMS.items() if head.startswith(mark)), None)
+
+
+def _encoding(path: Path) -> str:
+    """Return UTF-8 if all of a file is, else Windows-1252, which most other files are in."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     with open(path, "rb") as file:
         try:

@@ -1,13 +1,16 @@
 """What a person reads on the terminal: rows with reasons, how columns were read. Values of the table are plain text."""
 
+from __future__ import annotations
+
 from dataclasses import asdict, dataclass
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
-from rgld import RGLD
-
 from ._work import Scored
+
+if TYPE_CHECKING:
+    from rgld import RGLD
 
 MOST_DROPPED = 6
 """Dropped columns that are named one by one."""

@@ -1,22 +1,28 @@
 """What the commands do with a table: fit, score, rank, give reasons.
 
-In: a file and options. Out: a `Scored` table. No printing here.
+In: a file and options. Out: a `Scored` table. No printing here. The detector, and scikit-learn with it, is loaded when
+it is needed: a wrong path is said at once.
 """
+
+from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rgld import RGLD, Explanation, load
+import rgld
 from rgld._threshold import conformal_p_values, select_by_fdr
 from rgld.exceptions import ParameterError, TableError
 
 from ._files import TableFile
 from ._options import Infinity, Preset
+
+if TYPE_CHECKING:
+    from rgld import RGLD, Explanation
 
 MOST_REASONS = 1000
 """Rows that get reasons in the output, the most anomalous ones: words for a million rows are read by no one."""
@@ -70,9 +76,9 @@ class Scored:
 def make_detector(asked: Asked) -> RGLD:
     """Return an unfitted detector."""
     makers: dict[Preset, Callable[..., RGLD]] = {
-        Preset.paper: RGLD,
-        Preset.fast: RGLD.fast,
-        Preset.plus: RGLD.plus,
+        Preset.paper: rgld.RGLD,
+        Preset.fast: rgld.RGLD.fast,
+        Preset.plus: rgld.RGLD.plus,
     }
     return makers[asked.preset](
         random_state=asked.seed,
@@ -98,6 +104,11 @@ def fit_file(file: TableFile, asked: Asked) -> RGLD:
     return make_detector(asked).fit(features)
 
 
+def score_any(file: TableFile, asked: Asked, model: str | None, n_top: int, tell: Any) -> Scored:
+    """Score a file by a model file or, without one, by a detector fitted on the file itself."""
+    return score_table(file, asked, n_top) if model is None else score_with_model(file, asked, model, n_top, tell)
+
+
 def score_table(file: TableFile, asked: Asked, n_top: int) -> Scored:
     """Fit a detector on a file and score the same rows.
 
@@ -116,7 +127,7 @@ def score_table(file: TableFile, asked: Asked, n_top: int) -> Scored:
 
 def score_with_model(file: TableFile, asked: Asked, model: str, n_top: int, tell: Any) -> Scored:
     """Score a file by a model file, in batches: memory does not grow with the table but for scores and ids."""
-    detector = load(model)
+    detector = rgld.load(model)
     detector.n_jobs = asked.jobs
     names = _model_columns(detector, file)
     _require_columns(file, file.columns(), asked)

@@ -15,7 +15,7 @@ from . import _options as options
 from ._files import open_table
 from ._output import check_out, write_table
 from ._show import printable
-from ._work import Asked, Scored, score_table, score_with_model
+from ._work import Asked, Scored, score_any
 
 BAR = 24
 """Characters of the longest bar."""
@@ -58,10 +58,7 @@ def explain(
         open_table(table, options.read_options(delimiter, encoding, decimal, no_header)) as file,
         options.progress("scoring", quiet=quiet) as tell,
     ):
-        if model is None:
-            scored = score_table(file, asked, n_top)
-        else:
-            scored = score_with_model(file, asked, model, n_top, tell)
+        scored = score_any(file, asked, model, n_top, tell)
     scored = _only(scored, row) if row else scored
     explanation = scored.explain() if len(scored.top_rows) else None
     if explanation is None:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from rgld import load
+import rgld
 
 from . import _options as options
 from ._show import printable
@@ -16,7 +16,7 @@ def info(
     json_: options.Json = False,
 ) -> None:
     """Print what a model file holds: its parameters and how it reads each column."""
-    detector = load(model)
+    detector = rgld.load(model)
     parts = detector.model_
     columns = [
         {"name": c.name, "kind": c.kind, "encoded": list(c.parts), "note": c.note, "gaps": c.has_gaps}

@@ -12,7 +12,7 @@ from . import _options as options
 from ._files import open_table
 from ._output import check_out, write_table
 from ._show import print_columns, print_top, top_lines
-from ._work import MOST_REASONS, Asked, Scored, result_frame, score_table, score_with_model
+from ._work import MOST_REASONS, Asked, Scored, result_frame, score_any
 
 
 def score(
@@ -59,9 +59,7 @@ def score(
         for note in file.notes:
             options.say(f"{file.shown}: {note}", quiet or json_)
         with options.progress("scoring", quiet=quiet) as tell:
-            scored = (
-                score_table(file, asked, n_top) if model is None else score_with_model(file, asked, model, n_top, tell)
-            )
+            scored = score_any(file, asked, model, n_top, tell)
     lines = top_lines(scored, n_top)
     frame = result_frame(scored, fdr, ["; ".join(line.reasons) for line in lines])
     if out is not None:
