@@ -440,7 +440,7 @@ class RGLD(OutlierMixin, BaseEstimator):
         >>> explanation.top(1)
         array([[1]])
         >>> explanation.reasons(0, n_columns=1)
-        ['column 1 9 is far above usual (usually -1.917 to 1.885)']
+        ['column 1 = 9 is far above usual (usually -1.921 to 1.636)']
         """
         check_is_fitted(self)
         model: Model = self.model_

@@ -6,16 +6,16 @@ references are. The formula, with e_t(x) the evidence of view t and share_tj(x) 
     contribution_j(x) = mean over views t of e_t(x) * share_tj(x)
 
 - e_t is how far out the view finds the row: its standardized score if that is above 0 (`aggregation="standard"`),
-  2 rank - 1 if its rank is above one half ("rank").
-- In a local view, share_tj is column j's part in the mean squared distance, before the projection, to the view's k
-  nearest references: mean over them of (x_j - ref_j)^2, divided by the sum over the view's columns.
-- In a global view, share_tj is column j's part in the squared distance to the middle of the scaled columns.
+  2 rank - 1 if its rank is above one half ("rank"). It is made of the score's own view scores, to the bit.
+- share_tj is column j's part in what separates the row from the rows it is compared with: the mean over them of
+  (x_j - ref_j)^2, in the view's scaling and before its projection, divided by the sum over the view's columns.
+- A local view compares with its k nearest references, those of the score. A global view, which asks a broad question,
+  compares with the nearest quarter of a sample of the training rows.
 
 Shares of a view sum to 1, so the contributions of a row sum to its mean evidence, and none is negative. Branches are
 weighted as in the score. Encoded columns count with their weight and are added up to the columns of the table.
 """
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -26,24 +26,34 @@ from threadpoolctl import threadpool_limits
 
 from . import _kernels, _words
 from ._cells import RawColumn
-from ._model import GlobalBranch, LocalBranch, Model
+from ._encoding import Encoding
+from ._model import Model
 from ._ranks import STANDARD_BOUNDS, BranchRanks, normalized_rank
+from ._views import Views
 
 Floats = NDArray[np.float64]
 
-BLOCK_NUMBERS = 2**20
-"""Numbers per block of rows in the largest array."""
-MATCH = 1e-12
-"""Squared distances below this part of the references' spread are the row itself."""
+BLOCK_NUMBERS = 2**18
+"""Numbers per block of rows in the largest array: it stays in the cache, and memory in bounds."""
+ROUNDING = 1e-12
+"""Squared distances that differ by less, in parts of the squared numbers they are made of, are the same distance."""
+BROAD_ROWS = 256
+"""Rows of the sample that a global view looks at ..."""
+BROAD_SHARE = 0.25
+"""... and the nearest part of them that it compares with: the row's own region if the table has several."""
 
+SMALLEST_RATIO = 1e-9
+"""Of a distance to the typical one, so that it has a logarithm."""
 
 LEAST_SHARE = 0.05
 """Columns with a smaller part in a row's contributions are no reason."""
 HIGH = 0.95
 """A branch score above this stands out."""
+SHOWN_ROWS = 5
+"""Rows in a printed explanation."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Explanation:
     """Why rows stand out; made by `RGLD.explain`."""
 
@@ -65,23 +75,45 @@ class Explanation:
     def __len__(self) -> int:
         return len(self.contributions)
 
+    def __repr__(self) -> str:
+        """Return the size, and the reasons of the rows with the highest scores."""
+        size = (
+            f"{len(self):,} row{'s' * (len(self) != 1)}, {len(self.columns):,} column{'s' * (len(self.columns) != 1)}"
+        )
+        highest = np.argsort(-self.anomaly_score, kind="stable")[:SHOWN_ROWS]
+        lines = []
+        for row in highest:
+            reasons = "; ".join(self.reasons(int(row))) or "nothing unusual"
+            lines.append(f"  row {row:,}, score {self.anomaly_score[row]:.4f}: {reasons}")
+        return "\n".join([f"Explanation of {size}" + (", highest scores first" * (len(self) > 1)), *lines])
+
     def top(self, n_columns: int = 3) -> NDArray[np.intp]:
         """Return the numbers of the columns that contribute most to each row, largest first, shape (n, n_columns)."""
         return np.argsort(-self.contributions, axis=1, kind="stable")[:, :n_columns]
 
     def shares(self) -> Floats:
-        """Return the contributions of each row divided by their sum, shape (n, d)."""
-        return _shares(self.contributions.T).T
+        """Return the contributions of each row divided by their sum, shape (n, d); 0 in a row without evidence."""
+        whole = self.contributions.sum(axis=1, keepdims=True)
+        shares: Floats = np.divide(self.contributions, whole, out=np.zeros_like(self.contributions), where=whole > 0)
+        return shares
 
     def reasons(self, row: int, n_columns: int = 3) -> list[str]:
-        """Return what is unusual about a row, column by column, the most important first."""
+        """Return what is unusual about a row, column by column, the most important first.
+
+        None for a row that no view finds unusual; columns with less than 5 % of the contributions are left out.
+        """
         row = range(len(self))[row]
         model = self._model
+        contributed = self.contributions[row]
+        order = np.argsort(-contributed, kind="stable")[:n_columns]
+        least = LEAST_SHARE * contributed.sum()
+        chosen = [
+            int(j) for place, j in enumerate(order) if contributed[j] > 0 and (place == 0 or contributed[j] >= least)
+        ]
+        if not chosen:
+            return []
         (values,) = _words.values_of(model.encoding, self._table, np.array([row]))
-        shares = _shares(self.contributions[[row]].T)[:, 0]
-        order = np.argsort(-shares, kind="stable")[:n_columns]
-        chosen = [j for place, j in enumerate(order) if place == 0 or shares[j] >= LEAST_SHARE]
-        return [_words.reason(model.encoding, int(j), values[j], model.sample.rows) for j in chosen]
+        return [_words.reason(model.encoding, j, values[j], model.sample.rows) for j in chosen]
 
     def kind(self, row: int) -> str:
         """Return how a row stands out: in a broadly thin region, away from its nearest rows, both, or not clearly."""
@@ -106,16 +138,25 @@ class Contributions(NamedTuple):
 
 def contributions(model: Model, matrix: NDArray[np.floating], n_threads: int) -> Contributions:
     """Return the contributions of all columns of the table, in blocks of rows."""
-    widest = max(model.scaling.center.size, model.sample.places.shape[-1], 1)
+    sample = _scaled(model, model.sample.rows)
+    # Distances come out of a matrix product, which cancels far from the origin: most rows are near the median.
+    middle = np.median(sample, axis=1, keepdims=True)
+    sample -= middle
+    by_column = np.empty((len(matrix), len(model.encoding.columns)))
+    ratio = None if model.local_branch is None else np.empty(len(matrix))
+    widest = max(len(sample), model.sample.places.shape[-1], BROAD_ROWS)
     step = max(64, BLOCK_NUMBERS // widest)
-    blocks = [matrix[start : start + step] for start in range(0, len(matrix), step)]
-    references = _scaled(model, model.sample.rows)
+
+    def explain_block(start: int) -> None:
+        block = slice(start, start + step)
+        found = _of_block(model, matrix[block], sample, middle)
+        by_column[block] = found.by_column
+        if ratio is not None:
+            ratio[block] = found.distance_ratio
+
     with threadpool_limits(1, "blas"), ThreadPoolExecutor(n_threads) as pool:
-        parts = list(pool.map(lambda block: _of_block(model, block, references), blocks))
-    by_column = np.concatenate([part.by_column for part in parts])
-    if model.local_branch is None:
-        return Contributions(by_column, None)
-    return Contributions(by_column, np.concatenate([np.asarray(part.distance_ratio) for part in parts]))
+        list(pool.map(explain_block, range(0, len(matrix), step)))
+    return Contributions(by_column, ratio)
 
 
 def _scaled(model: Model, rows: NDArray[np.floating]) -> Floats:
@@ -124,106 +165,130 @@ def _scaled(model: Model, rows: NDArray[np.floating]) -> Floats:
     return scaled.take(np.arange(len(rows))).astype(np.float64)
 
 
-def _of_block(model: Model, block: NDArray[np.floating], references: Floats) -> Contributions:
-    scaled = _scaled(model, block)
-    weights = np.tile(model.encoding.weights, len(model.scaling.kinds))[:, None]
-    if model.local_branch is None or model.local_ranks is None:
-        total, ratio = _global_part(model, block, scaled, weights), None
-    else:
-        total, ratio = _local_part(
-            model.local_branch, model.local_ranks, model.sample.places, scaled, weights, references
-        )
-        if model.global_branch is not None:
-            w = model.local_weight
-            total = w * total + (1.0 - w) * _global_part(model, block, scaled, weights)
-    owner = np.tile(model.encoding.owner, len(model.scaling.kinds))
-    by_column = np.zeros((len(model.encoding.columns), len(block)))
-    np.add.at(by_column, owner, total)
-    return Contributions(by_column.T, ratio)
+def _of_block(model: Model, block: NDArray[np.floating], sample: Floats, middle: Floats) -> Contributions:
+    rows = _kernels.Rows(block, model.scaling, 1)
+    scaled = rows.take(np.arange(len(block))) - middle
+    total, ratio = np.zeros(scaled.shape), None
+    local_weight = model.local_weight if model.global_branch is not None else 1.0
+    if model.local_branch is not None and model.local_ranks is not None:
+        branch, places = model.local_branch, model.sample.places
+        scores = _kernels.view_scores(rows, branch)[: len(places)]
+        evidence = _evidence(model.local_ranks, scores) * (local_weight / len(scores))
+        _add_views(total, model, branch.views, evidence, scaled, sample, places, branch.n_neighbors)
+        ratio = _distance_ratio(model.local_ranks, scores)
+    if model.global_branch is not None and model.global_ranks is not None:
+        scores = _kernels.view_scores(rows, model.global_branch)
+        weight = 1.0 - local_weight if model.local_branch is not None else 1.0
+        evidence = _evidence(model.global_ranks, scores) * (weight / len(scores))
+        broad = _broad_places(sample.shape[1])
+        n_nearest = max(1, round(BROAD_SHARE * len(broad)))
+        places = np.broadcast_to(broad, (len(scores), len(broad)))
+        _add_views(total, model, model.global_branch.views, evidence, scaled, sample, places, n_nearest)
+    return Contributions(_folded(model.encoding, total).T, ratio)
 
 
-def _views(branch: GlobalBranch | LocalBranch, n_views: int) -> Iterator[tuple[int, NDArray[np.int32], Floats]]:
-    """Yield each view's number, features and projection, without the padding of narrow views."""
-    for t in range(n_views):
-        projection = branch.views.projection[t]
-        used = projection.any(axis=1)
-        yield t, branch.views.features[t][used], projection[used].astype(np.float64)
+def _broad_places(n_rows: int) -> NDArray[np.int32]:
+    """Return which rows of the sample a global view looks at: evenly spaced, as they may stand in the table's order."""
+    return np.unique(np.linspace(0, n_rows - 1, min(BROAD_ROWS, n_rows)).round().astype(np.int32))
 
 
-def _global_part(model: Model, block: NDArray[np.floating], scaled: Floats, weights: Floats) -> Floats:
-    """Return the contributions of scaled columns in the global branch, shape (S * e, b)."""
-    branch, ranks = model.global_branch, model.global_ranks
-    assert branch is not None and ranks is not None, "a model has a branch"
-    scores = _kernels.view_scores(_kernels.Rows(block, model.scaling, 1), branch)
-    total = np.zeros(scaled.shape)
-    for t, features, _ in _views(branch, len(scores)):
-        squares = np.square(scaled[features] * weights[features])
-        total[features] += _evidence(ranks, t, scores[t]) * _shares(squares)
-    return total / len(scores)
-
-
-def _local_part(
-    branch: LocalBranch,
-    ranks: BranchRanks,
-    places: NDArray[np.int32],
+def _add_views(
+    total: Floats,
+    model: Model,
+    views: Views,
+    evidence: Floats,
     scaled: Floats,
-    weights: Floats,
-    references: Floats,
-) -> tuple[Floats, Floats]:
-    """Return the contributions of scaled columns in the local branch, shape (S * e, b), and the ratio of distances."""
-    total = np.zeros(scaled.shape)
-    logarithms = np.zeros(scaled.shape[1])
-    for t, features, projection in _views(branch, len(places)):
-        near = references[np.ix_(features, places[t])]
-        middle = near.mean(axis=1, keepdims=True)
-        rows, near = scaled[features] - middle, near - middle
-        nearest, distance = _nearest(projection.T @ rows, projection.T @ near, branch.n_neighbors)
-        # The mean of (x - ref)^2 over the nearest references, from their mean and their mean square.
-        squares = rows**2 - 2.0 * rows * (near @ nearest) + near**2 @ nearest
-        evidence = _evidence(ranks, t, distance.astype(np.float32))
-        total[features] += evidence * _shares(weights[features] ** 2 * squares.clip(0.0))
-        logarithms += np.log(np.maximum(distance, _typical(ranks, t) * 1e-9) / _typical(ranks, t))
-    return total / len(places), np.exp(logarithms / len(places))
+    sample: Floats,
+    places: NDArray[np.int32],
+    n_nearest: int,
+) -> None:
+    """Add evidence (T, b) times shares to the total of the scaled columns, both (S * e, b).
 
-
-def _nearest(rows: Floats, references: Floats, k: int) -> tuple[Floats, Floats]:
-    """Return the weights 1/k of each row's k nearest references, shape (C, b), and the root mean squared distance.
-
-    One exact match is left out, as in the score. References at the same distance as the k-th share its place.
+    Row t of `places` says which columns of `sample` (S * e, u) view t compares with.
     """
-    squared = np.square(rows).sum(0) - 2.0 * references.T @ rows + np.square(references).sum(0)[:, None]
-    spread = max(float(np.square(references).sum(0).mean()), np.finfo(np.float64).tiny)
-    first = squared.argmin(axis=0)
-    every = np.arange(squared.shape[1])
-    matched = squared[first, every] <= MATCH * (spread + np.square(rows).sum(0))
-    squared[first[matched], every[matched]] = np.inf
-    farthest = np.partition(squared, k - 1, axis=0)[k - 1]
-    chosen = (squared <= farthest).astype(np.float64)
-    chosen /= chosen.sum(axis=0)
-    distance = np.sqrt(np.einsum("cb,cb->b", chosen, np.where(chosen > 0, squared, 0.0)).clip(0.0))
-    return chosen, distance
+    weights = np.tile(model.encoding.weights, len(model.scaling.kinds)) ** 2
+    for t in range(len(evidence)):
+        rows = np.flatnonzero(evidence[t] > 0)
+        used = views.projection[t].any(axis=1)  # narrow views are padded with zeros
+        features, projection = views.features[t][used], views.projection[t][used].astype(np.float64)
+        squares = _separation(
+            scaled[np.ix_(features, rows)], sample[np.ix_(features, places[t])], projection, n_nearest
+        )
+        squares *= weights[features, None]
+        whole = squares.sum(axis=0)
+        squares[:, whole == 0] = 1.0  # nothing separates the row: equal parts
+        squares *= evidence[t][rows] / np.where(whole == 0, len(squares), whole)
+        total[np.ix_(features, rows)] += squares
 
 
-def _shares(squares: Floats) -> Floats:
-    """Return each column's part of the sum, shape (m, b); equal parts where the sum is 0."""
-    whole = squares.sum(axis=0)
-    equal = np.full_like(squares, 1.0 / len(squares))
-    shares: Floats = np.divide(squares, whole, out=equal, where=whole > 0)
-    return shares
+def _separation(rows: Floats, references: Floats, projection: Floats, k: int) -> Floats:
+    """Return the mean of (x_j - ref_j)^2 over each row's k nearest references after the projection, shape (m, b).
+
+    From the mean and the mean square of these references, which are matrix products.
+    """
+    nearest = _nearest(rows.T @ projection, references.T @ projection, k)
+    moments = np.concatenate((references, references**2)) @ nearest.T
+    mean, mean_square = moments[: len(rows)], moments[len(rows) :]
+    mean *= -2.0
+    mean += rows
+    mean *= rows
+    mean += mean_square
+    return np.maximum(mean, 0.0, out=mean)
 
 
-def _evidence(ranks: BranchRanks, view: int, scores: NDArray[np.float32]) -> Floats:
+def _nearest(rows: Floats, references: Floats, k: int) -> Floats:
+    """Return the weights of each row's k nearest references, 1 / k each, shape (b, C); rows (b, r), references (C, r).
+
+    One exact match is left out, as in the score. References at the distance of the k-th share what the nearer ones
+    leave: whichever rows are explained together, rounding decides nothing.
+    """
+    length = np.square(rows).sum(axis=1)
+    squared = rows @ (-2.0 * references.T)
+    squared += np.square(references).sum(axis=1)
+    squared += length[:, None]
+    first = squared.argmin(axis=1)
+    every = np.arange(len(squared))
+    matched = squared[every, first] <= ROUNDING * length
+    squared[every[matched], first[matched]] = np.inf
+    farthest = np.partition(squared, k - 1, axis=1)[:, k - 1]
+    margin = ROUNDING * (length + farthest)
+    weights: Floats = (squared <= (farthest + margin)[:, None]) / k
+    tied = np.flatnonzero(weights.sum(axis=1) > 1.0 + 0.5 / k)
+    if len(tied):
+        nearer = squared[tied] < (farthest - margin)[tied, None]
+        same = (weights[tied] > 0) & ~nearer
+        left = 1.0 - nearer.sum(axis=1) / k
+        weights[tied] = nearer / k + same * (left / same.sum(axis=1))[:, None]
+    return weights
+
+
+def _folded(encoding: Encoding, total: Floats) -> Floats:
+    """Add up the scaled columns (S * e, b) to the columns of the table (d, b)."""
+    encoded = total.reshape(-1, len(encoding.fill), total.shape[1]).sum(axis=0)
+    kept = np.array([bool(column.parts) for column in encoding.columns])
+    by_column = np.zeros((len(kept), total.shape[1]))
+    by_column[kept] = np.add.reduceat(encoded, encoding.starts[kept], axis=0)
+    return by_column
+
+
+def _evidence(ranks: BranchRanks, scores: NDArray[np.float32]) -> Floats:
+    """Return how far out the views find the rows, shape (T, b): 0 for a row no farther out than the typical one."""
+    if not len(ranks.standards):
+        by_view = [normalized_rank(cdf, scores_t) for cdf, scores_t in zip(ranks.views, scores, strict=False)]
+        above: Floats = 2.0 * np.array(by_view).clip(0.5) - 1.0
+        return above
+    smallest, center, scale = ranks.standards[: len(scores), :, None].astype(np.float64).swapaxes(0, 1)
+    values = np.log(np.maximum(scores, smallest)) if (smallest > 0).all() else scores
+    evidence: Floats = ((values - center) / scale).clip(0.0, STANDARD_BOUNDS[1])
+    return evidence
+
+
+def _distance_ratio(ranks: BranchRanks, distances: NDArray[np.float32]) -> Floats:
+    """Return the distances (T, b) in units of the training rows' typical ones, as a geometric mean over views."""
     if len(ranks.standards):
-        smallest, center, scale = ranks.standards[view].astype(np.float64)
-        values = np.log(np.maximum(scores, smallest)) if smallest > 0 else scores.astype(np.float64)
-        evidence: Floats = ((values - center) / scale).clip(0.0, STANDARD_BOUNDS[1])
-        return evidence
-    return (2.0 * normalized_rank(ranks.views[view], scores) - 1.0).clip(0.0)
-
-
-def _typical(ranks: BranchRanks, view: int) -> float:
-    """Return the typical distance of the training rows in a local view."""
-    if len(ranks.standards):
-        return float(np.exp(np.float64(ranks.standards[view][1])))
-    cdf = ranks.views[view]
-    return max(float(np.interp(0.5, cdf.ranks, cdf.values)), float(np.finfo(np.float32).tiny))
+        typical = np.exp(ranks.standards[: len(distances), 1].astype(np.float64))
+    else:
+        typical = np.array([np.interp(0.5, cdf.ranks, cdf.values) for cdf in ranks.views[: len(distances)]])
+    typical = np.maximum(typical, np.finfo(np.float32).tiny)[:, None]
+    ratio: Floats = np.exp(np.log(np.maximum(distances / typical, SMALLEST_RATIO)).mean(axis=0))
+    return ratio
