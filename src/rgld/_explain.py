@@ -232,6 +232,9 @@ def _separation(rows: Floats, references: Floats, projection: Floats, k: int) ->
     mean *= -2.0
     mean += rows
     mean *= rows
+    mean_square *= (
+        1.0 - ROUNDING
+    )  # a column that separates nothing must be 0, not a rounding error that becomes a share
     mean += mean_square
     return np.maximum(mean, 0.0, out=mean)
 

@@ -1,0 +1,213 @@
+"""Writes the tables of docs/explanations.md: do explanations name the columns that were changed, and how fast?
+
+python benchmarks/explanations.py
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from pyod.models.copod import COPOD
+from pyod.models.ecod import ECOD
+
+from rgld import RGLD
+
+PAGE = Path(__file__).parent.parent / "docs" / "explanations.md"
+START, END = "<!-- benchmarks/explanations.py writes from here -->", "<!-- to here -->"
+
+N_ROWS, N_COLUMNS, N_ANOMALIES, N_CHANGED = 2000, 50, 30, 3
+SHIFT = 6.0
+"""Standard deviations that a changed column is moved by."""
+TOP = 0.02
+"""Share of the rows that count as found."""
+LARGE = 100_000
+
+Table = tuple[np.ndarray, np.ndarray]
+"""Rows (n, d), and for the first `N_ANOMALIES` of them the changed columns (a, 3)."""
+
+
+def changed_columns(rng: np.random.Generator) -> np.ndarray:
+    return np.array([rng.choice(N_COLUMNS, N_CHANGED, replace=False) for _ in range(N_ANOMALIES)])
+
+
+def shift(rng: np.random.Generator, rows: np.ndarray, columns: np.ndarray) -> None:
+    """Move the changed columns of the first rows up or down."""
+    signs = rng.choice([-1.0, 1.0], columns.shape)
+    rows[np.arange(len(columns))[:, None], columns] += SHIFT * signs
+
+
+def independent(rng: np.random.Generator) -> Table:
+    """Normal columns; three of an anomaly's are moved."""
+    rows, columns = rng.normal(size=(N_ROWS, N_COLUMNS)), changed_columns(rng)
+    shift(rng, rows, columns)
+    return rows, columns
+
+
+def correlated(rng: np.random.Generator) -> Table:
+    """Five factors, ten columns each with correlations of 0.8; three columns of an anomaly are moved."""
+    rows, columns = of_factors(rng, 0.8), changed_columns(rng)
+    shift(rng, rows, columns)
+    return rows, columns
+
+
+def of_factors(rng: np.random.Generator, correlation: float) -> np.ndarray:
+    factors = rng.normal(size=(N_ROWS, 5))[:, np.arange(N_COLUMNS) % 5]
+    return np.sqrt(correlation) * factors + np.sqrt(1 - correlation) * rng.normal(size=(N_ROWS, N_COLUMNS))
+
+
+def clusters(rng: np.random.Generator) -> Table:
+    """Four clusters apart in every column; three columns of an anomaly leave its cluster, within the table's range."""
+    centers = 10.0 * rng.normal(size=(4, N_COLUMNS))
+    rows, columns = centers[rng.integers(4, size=N_ROWS)] + rng.normal(size=(N_ROWS, N_COLUMNS)), changed_columns(rng)
+    shift(rng, rows, columns)
+    return rows, columns
+
+
+def dependencies(rng: np.random.Generator) -> Table:
+    """Correlations of 0.95; three columns of an anomaly come from other rows: ordinary values, but not together."""
+    rows, columns = of_factors(rng, 0.95), changed_columns(rng)
+    original = rows.copy()
+    for i, changed in enumerate(columns):
+        for j in changed:
+            # Of twenty rows, the one that differs most: another row may agree by chance.
+            donors = original[rng.integers(N_ANOMALIES, N_ROWS, size=20), j]
+            rows[i, j] = donors[np.abs(donors - original[i, j]).argmax()]
+    return rows, columns
+
+
+TABLES = {
+    "independent": independent,
+    "correlated": correlated,
+    "clusters": clusters,
+    "dependencies": dependencies,
+}
+
+Explained = tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]
+"""Scores of all rows, and a function from row numbers to contributions (rows, d)."""
+
+
+def by_contributions(make: Callable[..., RGLD]) -> Callable[[np.ndarray, int], Explained]:
+    def explained(rows: np.ndarray, seed: int) -> Explained:
+        detector = make(random_state=seed).fit(rows)
+        return detector.anomaly_score(rows), lambda chosen: detector.explain(rows[chosen]).contributions
+
+    return explained
+
+
+def by_occlusion(make: Callable[..., RGLD], *, evidence: bool) -> Callable[[np.ndarray, int], Explained]:
+    """A column contributes what the score (or the mean evidence) loses when its median takes the value's place."""
+
+    def explained(rows: np.ndarray, seed: int) -> Explained:
+        detector = make(random_state=seed).fit(rows)
+
+        def measure(table: np.ndarray) -> np.ndarray:
+            return detector.explain(table).contributions.sum(axis=1) if evidence else detector.anomaly_score(table)
+
+        def contributions(chosen: np.ndarray) -> np.ndarray:
+            before, drops = measure(rows[chosen]), []
+            for j, median in enumerate(np.median(rows, axis=0)):
+                occluded = rows[chosen].copy()
+                occluded[:, j] = median
+                drops.append(before - measure(occluded))
+            return np.array(drops).T
+
+        return detector.anomaly_score(rows), contributions
+
+    return explained
+
+
+def by_tails(make: Callable[[], ECOD | COPOD]) -> Callable[[np.ndarray, int], Explained]:
+    """PyOD's two detectors are sums over columns: the summands are their explanation."""
+
+    def explained(rows: np.ndarray, seed: int) -> Explained:
+        detector = make().fit(rows)
+        return detector.decision_scores_, lambda chosen: detector.O[chosen]
+
+    return explained
+
+
+def by_z_scores(rows: np.ndarray, seed: int) -> Explained:
+    """No detector at all: the distance from the column's median in interquartile ranges."""
+    low, median, high = np.quantile(rows, [0.25, 0.5, 0.75], axis=0)
+    z_scores = np.abs(rows - median) / (high - low)
+    return z_scores.max(axis=1), lambda chosen: z_scores[chosen]
+
+
+EXPLAINERS = {
+    "RGLD.plus().explain": by_contributions(RGLD.plus),
+    "RGLD().explain": by_contributions(RGLD),
+    "RGLD.fast().explain": by_contributions(RGLD.fast),
+    "plus, occlusion of the score": by_occlusion(RGLD.plus, evidence=False),
+    "plus, occlusion of the evidence": by_occlusion(RGLD.plus, evidence=True),
+    "RGLD(), occlusion of the score": by_occlusion(RGLD, evidence=False),
+    "COPOD": by_tails(COPOD),
+    "ECOD": by_tails(ECOD),
+    "robust z-scores": by_z_scores,
+}
+
+
+def measured(seeds: int) -> Iterator[dict[str, object]]:
+    for name, make in TABLES.items():
+        for seed in range(seeds):
+            rows, columns = make(np.random.default_rng(seed))
+            for explainer, explain in EXPLAINERS.items():
+                score, contributions = explain(rows, seed)
+                found = np.flatnonzero(score[:N_ANOMALIES] >= np.quantile(score, 1 - TOP))
+                line = {"table": name, "explainer": explainer, "found": len(found) / N_ANOMALIES}
+                if len(found):
+                    top = np.argsort(-contributions(found), axis=1)[:, :N_CHANGED]
+                    hits = np.array([np.isin(mine, true).sum() for mine, true in zip(top, columns[found], strict=True)])
+                    line |= {"all": np.mean(hits == N_CHANGED), "precision": hits.mean() / N_CHANGED}
+                yield line
+
+
+def quality(seeds: int) -> str:
+    frame = pd.DataFrame(measured(seeds))
+    means = frame.groupby(["explainer", "table"]).mean(numeric_only=True)
+    lines = [f"| top three | {' | '.join(TABLES)} |", "|---" * (len(TABLES) + 1) + "|"]
+    for explainer in EXPLAINERS:
+        cells = []
+        for table in TABLES:
+            mean = means.loc[(explainer, table)]
+            shown = "-" if np.isnan(mean["all"]) else f"{mean['precision']:.0%} / {mean['all']:.0%}"
+            cells.append(f"{shown} of {mean['found']:.0%}")
+        lines.append(f"| {explainer} | {' | '.join(cells)} |")
+    return "\n".join(lines).replace("%", " %")
+
+
+def seconds(action: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    action()
+    return time.perf_counter() - start
+
+
+def times() -> str:
+    rows = np.random.default_rng(0).normal(size=(LARGE, N_COLUMNS))
+    lines = [f"| {LARGE:,} x {N_COLUMNS} | seconds |", "|---|---|"]
+    for name, make in (("RGLD.plus()", RGLD.plus), ("RGLD()", RGLD), ("RGLD.fast()", RGLD.fast)):
+        detector = make(random_state=0).fit(rows)
+        detector.explain(rows[:1000])
+        lines.append(f"| {name}.explain | {seconds(lambda: detector.explain(rows)):.1f} |")  # noqa: B023
+        occlusion = N_COLUMNS * seconds(lambda: detector.anomaly_score(rows))  # noqa: B023
+        lines.append(f"| {name}, occlusion of the score: {N_COLUMNS} times the time of a score | {occlusion:.1f} |")
+    for name, make in (("COPOD", COPOD), ("ECOD", ECOD)):
+        lines.append(f"| {name}, fit (its explanation comes with it) | {seconds(lambda: make().fit(rows)):.1f} |")  # noqa: B023
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=5)
+    arguments = parser.parse_args()
+    made = f"{START}\n\n{quality(arguments.seeds)}\n\n{times()}\n\n{END}"
+    page = PAGE.read_text(encoding="utf-8")
+    before, after = page.split(START)[0], page.split(END)[1]
+    PAGE.write_text(before + made + after, encoding="utf-8")
+    print(made)
+
+
+if __name__ == "__main__":
+    main()
