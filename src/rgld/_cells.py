@@ -80,11 +80,11 @@ class RawColumn:
 
 
 def text_column(name: str, codes: NDArray[np.int64], texts: Sequence[str], kind: str = "text") -> RawColumn:
-    """Return a text column; missing words become missing, long texts are cut."""
+    """Return a text column of different texts; missing words become missing, long texts are cut."""
+    if max(map(len, texts), default=0) <= LONGEST_TEXT and MISSING_WORDS.isdisjoint(map(str.strip, texts)):
+        return RawColumn(name, kind, codes, tuple(texts))
     cut = [text[:LONGEST_TEXT] for text in texts]
     kept = tuple(dict.fromkeys(text for text in cut if text.strip() not in MISSING_WORDS))
-    if len(kept) == len(texts):
-        return RawColumn(name, kind, codes, kept)
     places = {text: place for place, text in enumerate(kept)}
     moved = np.array([places.get(text, -1) for text in cut] + [-1], dtype=np.int64)
     return RawColumn(name, kind, moved[codes], kept)

@@ -59,11 +59,6 @@ class Column:
         return self.gap_share > 0.0
 
     @property
-    def has_gaps(self) -> bool:
-        """Some training rows have no value."""
-        return self.gap_share > 0.0
-
-    @property
     def one_hot(self) -> tuple[str, ...]:
         """The values that have a column of their own; of two values one is enough."""
         if self.kind != "category" or len(self.values) > ONE_HOT_VALUES:
@@ -133,8 +128,8 @@ class Encoding:
 
     @cached_property
     def is_plain(self) -> bool:
-        """The encoded matrix of a table without gaps is the table itself."""
-        return all(column.parts == ("value",) for column in self.columns)
+        """The encoded matrix of an array without gaps is the array itself."""
+        return all(column.parts == ("value",) and column.kind != "time" for column in self.columns)
 
     @cached_property
     def dropped(self) -> frozenset[str]:
@@ -253,7 +248,11 @@ def _encode_category(column: Column, raw: RawColumn, n_rows: int, out: NDArray[n
     shares = _shares(np.append(column.counts, column.rest), n_rows)
     for i, value in enumerate(column.one_hot):
         own = column.place(value)
-        out[:, i] = indicator(places == own, shares[own])[codes]
+        scores = indicator(places == own, shares[own])
+        if i == len(column.one_hot) - 1:
+            # A value never seen stands beyond the rarest one seen: without a part of its own it would be near the rest.
+            scores = np.where(places < 0, indicator(places < 0, shares[-1]), scores)
+        out[:, i] = scores[codes]
     out[:, len(column.one_hot)] = -np.log(shares[places])[codes]
 
 

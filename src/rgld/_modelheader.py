@@ -94,7 +94,7 @@ def check_header(metadata: Mapping[str, str], specs: Specs) -> Header:
         )
     content = parse_json(metadata.get("detector", "null"))
     header = _parse_detector(_from_version_1(content) if metadata["version"] == "1" else content)
-    expected = _expected_specs(header, specs)
+    expected = _expected_specs(header, specs, metadata["version"])
     if set(specs) != set(expected):
         different = sorted(set(specs) ^ set(expected))[0]
         raise ModelFileError(
@@ -248,18 +248,18 @@ def _are_names(names: Any, n_columns: int) -> bool:
     return isinstance(names, list) and len(names) == n_columns and all(isinstance(name, str) for name in names)
 
 
-def _expected_specs(header: Header, specs: Specs) -> dict[str, ArraySpec]:
+def _expected_specs(header: Header, specs: Specs, version: str) -> dict[str, ArraySpec]:
     """Return type and shape of every array. The knots of the CDFs may have any number up to their bound."""
     d, n_rows, m, r, n_global, n_random, n_bandwidths, n_local, n_references, _, *_ = header.sizes
     n_quantiles = min(N_QUANTILES, n_rows) if "quantile" in header.preprocessing else 0
     n_scaled = len(header.preprocessing) * d
-    names = ("center", "scale", "shift", "unit") if "scaling.shift" in specs else ("center", "scale")
+    names = ("center", "scale") if version == "1" else ("center", "scale", "shift", "unit")
     expected = {
         **{f"scaling.{name}": ArraySpec(F64, (n_scaled,)) for name in names},
         "scaling.quantiles": ArraySpec(F64, (d, n_quantiles)),
         DIGEST: ArraySpec(np.dtype("u1"), (32,)),
     }
-    if "encoding.fill" in specs:
+    if version != "1":
         n_sample, n_views, n_calibration = header.sizes[-3:]
         expected |= {
             "encoding.fill": ArraySpec(F64, (d,)),

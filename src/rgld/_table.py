@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from ._cells import RawColumn, number_text, seconds_of, text_column
+from ._cells import RawColumn, at_places, number_text, read_numbers, seconds_of, text_column
 from .exceptions import TableError
 
 SMALLEST_TABLE = 2
@@ -113,6 +113,10 @@ def _read_column(name: str, series: Any) -> RawColumn:
     dtype = series.dtype
     if dtype == nw.Boolean:
         return RawColumn(name, "boolean", _floats(series))
+    if dtype == nw.Decimal:
+        # Frame libraries multiply by powers of ten, which rounds; a decimal's text is the number it is.
+        texts = _read_texts(name, series.cast(nw.String), "text")
+        return RawColumn(name, "number", at_places(read_numbers(texts.texts), texts.values.astype(np.int64)))
     if dtype.is_numeric():
         return RawColumn(name, "number", _floats(series))
     if dtype == nw.Date or dtype == nw.Datetime:
@@ -146,21 +150,23 @@ MANY_TEXTS = 10_000
 def _read_texts(name: str, series: Any, kind: str) -> RawColumn:
     """Number the different texts."""
     missing = np.asarray(series.is_null().to_numpy(), dtype=bool)
-    different = series.drop_nulls().unique()
-    if len(different) > MANY_TEXTS:
-        return _number_texts(name, (series.fill_null("") if missing.any() else series).to_list(), kind)
-    texts = sorted(different.to_list())
-    if not texts:
-        return RawColumn(name, kind, np.full(len(series), -1))
-    filled = series.fill_null(texts[0]) if missing.any() else series
-    codes = filled.replace_strict(texts, list(range(len(texts))), return_dtype=nw.Int64).to_numpy()
-    return text_column(name, np.where(missing, -1, codes), texts, kind)
+    try:
+        different = series.drop_nulls().unique()
+        if 0 < len(different) <= MANY_TEXTS:
+            texts = sorted(different.to_list())
+            filled = series.fill_null(texts[0]) if missing.any() else series
+            codes = filled.replace_strict(texts, list(range(len(texts))), return_dtype=nw.Int64).to_numpy()
+            return text_column(name, np.where(missing, -1, codes), texts, kind)
+    except UnicodeEncodeError:  # half a character, which Python's strings may hold and Arrow's may not
+        pass
+    values = series.to_list()
+    return _number_texts(name, ["" if gone else value for gone, value in zip(missing, values, strict=True)], kind)
 
 
 def _number_texts(name: str, values: list[str], kind: str) -> RawColumn:
-    """Number the different texts by a loop; a gap is ""."""
-    places: dict[str, int] = {}
-    codes = np.array([places.setdefault(value, len(places)) for value in values], dtype=np.int64)
+    """Number the different texts, in the order they come in; a gap is ""."""
+    places = {text: place for place, text in enumerate(dict.fromkeys(values))}
+    codes = np.fromiter(map(places.__getitem__, values), np.int64, len(values))
     return text_column(name, codes, list(places), kind)
 
 
