@@ -1,5 +1,6 @@
 """Explanations: the formula against plain loops, what its docstring promises, columns known to be the cause."""
 
+import doctest
 import functools
 import os
 import tracemalloc
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rgld import RGLD, Explanation, ModelFileError, _explain, _kernels, _local, load
+from rgld import RGLD, Explanation, ModelFileError, _contributions, _kernels, _local, load
 from rgld._preprocess import scaled_columns
 from rgld._ranks import normalized_rank
 
@@ -55,6 +56,7 @@ def fitted(preset, mixed=False):
 
 def evidence_of(scores, ranks, t):
     """Return how far out view t finds the rows, from its scores."""
+    scores = scores.astype(float)
     if len(ranks.standards):
         smallest, center, scale = map(float, ranks.standards[t])
         values = np.log(np.maximum(scores, smallest)) if smallest > 0 else scores
@@ -83,8 +85,8 @@ def contributions_in_loops(model, matrix):
     scaled = scaled_columns(model.scaling, matrix).T.astype(float)
     sample = scaled_columns(model.scaling, model.sample.rows).T.astype(float)
     weights = np.tile(model.encoding.weights, len(model.scaling.kinds))
-    owner = np.tile(model.encoding.owner, len(model.scaling.kinds))
-    result = np.zeros((len(matrix), len(model.encoding.columns)))
+    seen = np.zeros(len(model.encoding.fill))
+    total = np.zeros((len(matrix), len(seen)))
     for branch, weight, ranks, scores, places, k in branches_of(model, matrix):
         for t, view_places in enumerate(places):
             projection = branch.views.projection[t].astype(float)
@@ -94,13 +96,18 @@ def contributions_in_loops(model, matrix):
             for i, row in enumerate(scaled[:, features]):
                 differences = [sample[place, features] - row for place in view_places]
                 distances = [float(np.sum((difference @ projection[used]) ** 2)) for difference in differences]
-                squares = np.zeros(len(features))
-                for n, share in shares_of_places(distances, k).items():
-                    squares += share * (weights[features] * differences[n]) ** 2
+                mean = sum(share * differences[n] for n, share in shares_of_places(distances, k).items())
+                mean[np.abs(mean) < 1e-11] = 0.0
+                squares = (weights[features] * mean) ** 2
                 shares = squares / squares.sum() if squares.sum() > 0 else np.full(len(features), 1 / len(features))
-                for feature, share in zip(features, shares, strict=True):
-                    result[i, owner[feature]] += weight * evidence[i] * share / len(places)
-    return result
+                for feature, share in zip(features % len(seen), shares, strict=True):
+                    total[i, feature] += weight * evidence[i] * share / len(places)
+            seen[features % len(seen)] += weight / len(places)
+    result = np.zeros((len(matrix), len(model.encoding.columns)))
+    for encoded, column in enumerate(model.encoding.owner):
+        result[:, column] += total[:, encoded] / max(seen[encoded], 1e-300)
+    sums = result.sum(axis=1, keepdims=True)
+    return result * total.sum(axis=1, keepdims=True) / np.where(sums > 0, sums, 1.0)
 
 
 def shares_of_places(distances, k):
@@ -166,6 +173,7 @@ def test_distances_in_words_are_those_of_the_score():
     distances = _kernels.view_scores(_kernels.Rows(rows, model.scaling, 1), model.local_branch).astype(float)
     typical = np.exp(model.local_ranks.standards[:, 1].astype(float))
     found = detector.explain(rows)
+    assert distances.min() > 0.01 * np.sqrt(model.local_branch.references.var(axis=2).sum(axis=1)).max()
     np.testing.assert_allclose(
         np.log(found.distance_ratio), np.log(distances / typical[:, None]).mean(axis=0), atol=1e-6
     )
@@ -218,10 +226,10 @@ def test_a_row_is_explained_the_same_in_any_company(data, kind):
     chosen = data.draw(st.lists(st.integers(0, len(rows) - 1), min_size=1, max_size=30))
     block = data.draw(st.integers(1, 2**20))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_explain, "BLOCK_NUMBERS", block)
+        patch.setattr(_contributions, "BLOCK_NUMBERS", block)
         part = detector.explain(rows[chosen])
     np.testing.assert_allclose(part.contributions, whole.contributions[chosen], rtol=1e-9, atol=1e-9)
-    np.testing.assert_array_equal(part.distance_ratio, whole.distance_ratio[chosen])
+    np.testing.assert_allclose(part.distance_ratio, whole.distance_ratio[chosen], rtol=1e-9)
     np.testing.assert_array_equal(part.anomaly_score, whole.anomaly_score[chosen])
 
 
@@ -239,14 +247,16 @@ def test_threads_change_nothing():
 def test_rows_at_the_same_distance_share_the_last_places():
     # From 0, k = 3: the nearest at 1, then four at distance 2; two places are left for these four.
     references = np.array([[1.0, 0.0], [2.0, 0.0], [-2.0, 0.0], [0.0, 2.0], [0.0, -2.0], [9.0, 9.0]])
-    weights = _explain._nearest(np.zeros((1, 2)), references, 3)
+    weights = _contributions._nearest(np.zeros((1, 2)), references, 3)
     np.testing.assert_allclose(weights, [[1 / 3, 1 / 6, 1 / 6, 1 / 6, 1 / 6, 0.0]])
 
 
 def test_one_exact_match_is_left_out():
     references = np.array([[5.0, 5.0], [5.0, 5.0], [6.0, 5.0], [9.0, 9.0]])
     np.testing.assert_allclose(
-        _explain._nearest(references[:1], references, 2).sum(axis=0)[[2, 3]], [0.5, 0.0], err_msg="one match counts"
+        _contributions._nearest(references[:1], references, 2).sum(axis=0)[[2, 3]],
+        [0.5, 0.0],
+        err_msg="one match counts",
     )
 
 
@@ -309,6 +319,12 @@ def test_small_and_extreme_tables(preset, table):
     found = detector.explain(rows)
     assert np.isfinite(found.contributions).all() and (found.contributions >= 0).all()
     assert all(isinstance(reason, str) for i in range(len(rows)) for reason in [*found.reasons(i), found.kind(i)])
+
+
+def test_the_page_shows_what_comes_out():
+    page = os.path.join(os.path.dirname(__file__), "..", "docs", "explanations.md")
+    failed, tried = doctest.testfile(page, module_relative=False)
+    assert tried >= 8 and not failed
 
 
 def test_wide_tables_are_explained_by_fewer_views(monkeypatch):
@@ -408,7 +424,7 @@ def test_a_column_that_breaks_a_dependency():
     odd = np.full((1, 6), 1.0)
     odd[0, 4] = -1.0
     found = RGLD.plus(random_state=0).fit(table).explain(odd)
-    assert found.anomaly_score[0] > 0.99 and found.top(1)[0, 0] == 4
+    assert found.anomaly_score[0] > 0.95 and found.top(1)[0, 0] == 4
 
 
 @pytest.mark.parametrize("preset", ["plus", "paper"])
@@ -439,6 +455,5 @@ def test_a_rare_value_and_a_rare_gap():
     table["kind"] = np.where(np.arange(400) < 2, "odd", np.where(np.arange(400) % 2, "x", "y"))
     table.loc[:3, "b"] = np.nan
     found = RGLD.plus(random_state=0).fit(table).explain(table)
-    assert found.columns[found.top(1)[1, 0]] in ("kind", "b")
-    assert {"kind 'odd' seen 2 times in 400 rows", "b is missing (1 % of the rows)"} <= set(found.reasons(1))
+    assert found.reasons(1)[:2] == ["kind 'odd' seen 2 times in 400 rows", "b is missing (1 % of the rows)"]
     assert found.reasons(3)[0] == "b is missing (1 % of the rows)"

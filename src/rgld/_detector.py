@@ -16,8 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _kernels, _random
 from ._cells import RawColumn
+from ._contributions import contributions
 from ._encoding import Encoding, encode, encode_plain
-from ._explain import Explanation, contributions
+from ._explain import Explanation
 from ._global import draw_global, draw_pairs, fit_global
 from ._local import draw_local, draw_sample, fit_local
 from ._model import GlobalBranch, LocalBranch, Model, Sample
