@@ -45,6 +45,10 @@ def payments(n=400, seed=0):
     return frame
 
 
+WAYS = {"by-model": ["--model", "m.rgld"], "by-itself": []}
+"""A table is scored by a model file, or by a detector fitted on it."""
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A folder with a table of payments, number 7 very large, as CSV and in other formats, and a model of them."""
@@ -64,6 +68,8 @@ def folder(tmp_path_factory):
     (folder / "decimal.csv").write_text(decimal)
     code, _, error = rgld("fit", folder / "t.csv", "--model", folder / "m.rgld", "--id", "id", "--quiet")
     assert code == 0, error
+    for name, arguments in WAYS.items():
+        rgld("score", folder / "t.csv", *arguments, "--id", "id", "-q", "--out", f"{name}.csv", folder=folder)
     return folder
 
 
@@ -91,19 +97,17 @@ def test_the_command_scores_as_the_library_does(folder, tmp_path):
     np.testing.assert_array_equal(pl.read_parquet(tmp_path / "s.parquet")["score"].to_numpy(), expected)
 
 
-NAMES = ["t.csv", "t.parquet", "t.arrow", "semicolons.csv", "tabs.tsv", "latin.csv", "utf16.csv", "bom.csv"]
+NAMES = ["t.parquet", "t.arrow", "semicolons.csv", "tabs.tsv", "latin.csv", "utf16.csv", "bom.csv"]
 NAMES += ["t.csv.gz", "decimal.csv"]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_same_scores_from_any_file(folder, tmp_path, name):
-    for i, arguments in enumerate((["--model", folder / "m.rgld"], [])):
-        for source in ("t.csv", name):
-            out = tmp_path / f"{i}-{source}.csv"
-            if not out.exists():
-                code, _, error = rgld("score", folder / source, *arguments, "--id", "id", "-q", "--out", out)
-                assert code == 0, error
-        np.testing.assert_array_equal(scores_of(tmp_path / f"{i}-{name}.csv"), scores_of(tmp_path / f"{i}-t.csv.csv"))
+    for way, arguments in WAYS.items():
+        out = tmp_path / f"{way}.csv"
+        code, _, error = rgld("score", name, *arguments, "--id", "id", "-q", "--out", out, folder=folder)
+        assert code == 0, error
+        np.testing.assert_array_equal(scores_of(out), scores_of(folder / f"{way}.csv"))
 
 
 def test_standard_input_and_output(folder):
@@ -134,8 +138,7 @@ def test_labels_are_only_measured_with(folder, tmp_path):
     )
     assert code == 0, error
     assert "AUROC 100.00, AUPRC 100.00 (1 labelled anomalies" in out
-    rgld("score", folder / "t.csv", "--id", "id", "--out", tmp_path / "plain.csv", "-q")
-    np.testing.assert_array_equal(scores_of(tmp_path / "s.csv"), scores_of(tmp_path / "plain.csv"))
+    np.testing.assert_array_equal(scores_of(tmp_path / "s.csv"), scores_of(folder / "by-itself.csv"))
 
 
 def test_a_model_gives_p_values_and_a_selection(folder, tmp_path):
@@ -153,15 +156,14 @@ def test_a_model_gives_p_values_and_a_selection(folder, tmp_path):
     np.testing.assert_array_equal(result["p_value"].to_numpy(), detector.p_values(X))
     np.testing.assert_array_equal(result["selected"].to_numpy(), detector.select(X, fdr=0.5))
     assert "selected at a false-discovery rate of 0.5" in out
-    assert "city 'Atlantis' never seen in" in result["reasons"][4]
+    assert "city 'Atlantis' was never seen in" in result["reasons"][4]
 
 
 def test_columns_in_another_order_and_more_of_them(folder, tmp_path):
     frame = pl.read_csv(folder / "t.csv")
     frame.select(frame.columns[::-1]).with_columns(extra=pl.lit("x")).write_csv(tmp_path / "other.csv")
-    for source in (folder / "t.csv", tmp_path / "other.csv"):
-        rgld("score", source, "-m", folder / "m.rgld", "--id", "id", "-q", "-o", tmp_path / f"s-{source.name}")
-    np.testing.assert_array_equal(scores_of(tmp_path / "s-t.csv"), scores_of(tmp_path / "s-other.csv"))
+    rgld("score", tmp_path / "other.csv", "-m", folder / "m.rgld", "--id", "id", "-q", "-o", tmp_path / "s.csv")
+    np.testing.assert_array_equal(scores_of(tmp_path / "s.csv"), scores_of(folder / "by-model.csv"))
 
 
 def test_a_word_among_numbers_is_a_gap(folder, tmp_path):
@@ -269,7 +271,7 @@ def test_no_formula_reaches_a_spreadsheet(tmp_path):
         }
     )
     frame.write_csv(tmp_path / "t.csv")
-    code, out, error = rgld("score", tmp_path / "t.csv", "--id", "=id", "-o", tmp_path / "s.csv")
+    code, _, error = rgld("score", tmp_path / "t.csv", "--id", "=id", "-o", tmp_path / "s.csv")
     assert code == 0, error
     text = (tmp_path / "s.csv").read_text()
     rows = list(pl.read_csv(tmp_path / "s.csv").iter_rows())

@@ -1,5 +1,6 @@
 """The application: commands put together, errors turned into one line."""
 
+import os
 import sys
 from typing import Any, NoReturn
 
@@ -41,6 +42,12 @@ def run(arguments: list[str]) -> NoReturn:
     except (KeyboardInterrupt, typer.Abort):
         print("interrupted", file=sys.stderr)
         raise SystemExit(130) from None
+    except Exception as error:
+        if os.environ.get("RGLD_DEBUG"):
+            raise
+        what = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        print(f"rgld: a defect of rgld, not of your input ({what}): RGLD_DEBUG=1 shows where.", file=sys.stderr)
+        raise SystemExit(1) from None
     raise SystemExit(code if isinstance(code, int) else 0)
 
 

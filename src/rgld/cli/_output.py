@@ -72,10 +72,11 @@ def without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
     texts = [name for name, dtype in renamed.schema.items() if dtype in (pl.String, pl.Categorical, pl.Enum)]
     risky = r"^[=+\-@\t\r]"
     number = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
-    columns = [pl.col(name).cast(pl.String) for name in texts]
+    columns = {name: pl.col(name).cast(pl.String) for name in texts}
+    is_risky = {name: c.str.contains(risky) & ~c.str.contains(number) for name, c in columns.items()}
     return renamed.with_columns(
-        pl.when(column.str.contains(risky) & ~column.str.contains(number)).then(pl.lit("'") + column).otherwise(column)
-        for column in columns
+        pl.when(is_risky[name]).then(pl.lit("'") + column).otherwise(column).alias(name)
+        for name, column in columns.items()
     )
 
 
