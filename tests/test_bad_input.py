@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
@@ -22,14 +23,35 @@ def with_value(value, dtype=float):
 
 
 BAD_TABLES = {
-    "NaN": (with_value(np.nan), r"Column 1 holds NaN in row 7, expected finite numbers"),
-    "two NaN": (np.where(NORMAL > 0.5, np.nan, NORMAL), r"Column \d holds NaN in row \d+ and \d+ more"),
+    "no value at all": (
+        np.full((5, 2), np.nan),
+        r"No column of the table can be used \('column 0': it has no value; 'c",
+    ),
+    "no value at all in pandas": (pd.DataFrame({"a": [np.nan] * 5}), r"No column .* \('a': it has no value\)"),
+    "no value at all in polars": (pl.DataFrame({"a": [None] * 5}), r"No column .* \('a': it has no value\)"),
+    "missing words alone": (pl.DataFrame({"a": ["NA", " ", "", "null"]}), r"No column .* \('a': it has no value\)"),
+    "constants alone": (pl.DataFrame({c: [1, 1] for c in "abcde"}), r"'a': it is constant; .*; and 2 more\): at least"),
+    "ids alone": (
+        pl.DataFrame({"u": [f"u{i}" for i in range(9)]}),
+        r"No column .* id or free text: 9 values in 9 rows",
+    ),
+    "two infinities": (
+        np.where(NORMAL > 1.5, np.inf, NORMAL),
+        r"Column \d holds infinity \(inf\) in row \d+ and \d+ more",
+    ),
+    "infinity beside gaps": (
+        np.column_stack((NORMAL[:, 0], [-np.inf, np.inf] * 10 + [np.nan] * 20)),
+        r"Column 1 holds infinity \(inf\) in row 0 and 19 more",
+    ),
     "infinity": (with_value(np.inf), r"Column 1 holds infinity \(inf\) in row 7"),
     "minus infinity": (with_value(-np.inf), r"Column 1 holds infinity \(inf\) in row 7"),
-    "float32 NaN": (with_value(np.nan, np.float32), r"Column 1 holds NaN in row 7"),
-    "NaN in a frame": (pd.DataFrame(with_value(np.nan), columns=list("abc")), r"Column 'b' holds NaN in row 7"),
-    "missing in a frame": (pd.DataFrame({"a": [1, None, 3]}, dtype="Int64"), r"Column 'a' holds NaN in row 1"),
-    "null in polars": (pl.DataFrame({"a": [1.0, None, 3.0]}), r"Column 'a' holds NaN in row 1"),
+    "float32 infinity": (with_value(np.inf, np.float32), r"Column 1 holds infinity \(inf\) in row 7"),
+    "infinity in pandas": (pd.DataFrame({"a": [1.0, np.inf, None]}), r"Column 'a' holds infinity \(inf\) in row 1,"),
+    "infinity in polars": (pl.DataFrame({"a": [1.0, -np.inf, None]}), r"Column 'a' holds infinity \(inf\) in row 1,"),
+    "infinity in Arrow": (pa.table({"a": [1.0, np.inf, None]}), r"Column 'a' holds infinity \(inf\) in row 1,"),
+    "infinity alone": (pl.DataFrame({"a": [np.inf, np.inf]}), r"Column 'a' holds infinity \(inf\) in row 0 and 1 more"),
+    "infinity as text": (pl.DataFrame({"a": ["1", "-inf", "3"]}), r"Column 'a' holds infinity \(inf\) in row 1,"),
+    "a text beyond all numbers": (pl.DataFrame({"a": ["1", "2", "1e999"]}), r"Column 'a' holds infinity .* row 2,"),
     "no rows": (np.empty((0, 3)), r"0 sample\(s\).*minimum of 2 is required"),
     "no columns": (np.empty((5, 0)), r"0 feature\(s\).*minimum of 1 is required"),
     "one row": (NORMAL[:1], r"1 sample\(s\).*minimum of 2 is required"),
@@ -64,16 +86,26 @@ BAD_TABLES = {
     "dates": (np.array([["2020-01-01"], ["2020-01-02"]], dtype="M8[D]"), r"Expected numbers, got an array of dates"),
     "complex": (NORMAL + 1j, r"Complex data not supported"),
     "sparse": (sp.csr_matrix(NORMAL), r"Sparse data was passed"),
-    "text column in pandas": (
-        pd.DataFrame({"a": [1, 2], "city": ["x", "y"]}),
-        r"Column 'city' holds String, expected numbers",
+    "lists in polars": (pl.DataFrame({"a": [[1], [2, 3]]}), r"Column 'a' holds List\(Int64\), expected numbers, texts"),
+    "records in polars": (
+        pl.DataFrame({"a": [{"b": 1}, {"b": 2}]}),
+        r"Column 'a' holds Struct.*expected numbers, texts",
     ),
-    "text column in polars": (
-        pl.DataFrame({"a": [1, 2], "city": ["x", "y"]}),
-        r"Column 'city' holds String, expected numbers",
+    "lists in pandas": (pd.DataFrame({"a": [[1], [2, 3]]}), r"Column 'a' holds list, expected numbers, texts or dates"),
+    "tuples in pandas": (pd.DataFrame({"a": [(1,), "x"]}), r"Column 'a' holds tuple, expected numbers, texts or dates"),
+    "bytes in pandas": (pd.DataFrame({"a": [b"1", b"2"]}), r"Column 'a' holds bytes, expected numbers, texts or dates"),
+    "bytes in Arrow": (pa.table({"a": [b"1", b"2"]}), r"Column 'a' holds Binary, expected numbers, texts or dates"),
+    "complex in pandas": (pd.DataFrame({"a": [1j, 2j]}), r"Column 'a' holds complex, expected numbers, texts or dates"),
+    "texts under numbers": (pd.DataFrame([[1, "x"], [2, "y"]]), r"needs column names that are text"),
+    "duplicate names in Arrow": (
+        pa.Table.from_arrays([pa.array([1, 2]), pa.array([3, 4])], names=["a", "a"]),
+        r"Column names must be unique, got \['a'\] more than once",
     ),
-    "category column": (pd.DataFrame({"c": pd.Categorical(["x", "y"])}), r"Column 'c' holds Categorical"),
-    "date column": (pl.DataFrame({"a": [1, 2]}).with_columns(d=pl.date(2020, 1, 1)), r"Column 'd' holds Date"),
+    "no rows in polars": (
+        pl.DataFrame({"a": pl.Series([], dtype=pl.Float64)}),
+        r"at least 2 rows and a column, got 0 x 1",
+    ),
+    "no columns in polars": (pl.DataFrame(), r"at least 2 rows and a column, got 0 x 0"),
     "duplicate names": (pd.DataFrame(NORMAL, columns=["a", "b", "a"]), r"'a'"),
     "mixed names": (pd.DataFrame(NORMAL, columns=["a", 1, "b"]), r"string names"),
 }
@@ -92,19 +124,22 @@ def test_bad_tables_are_refused_in_words(table, message):
     [
         n
         for n in BAD_TABLES
-        if n not in ("one row", "NaN in a frame", "duplicate names", "mixed names", "numbers as names, out of order")
+        # One row, gaps, constants and ids can be scored.
+        if not (n == "one row" or "alone" in n or n.startswith("no value at all")) or n == "infinity alone"
     ],
 )
 def test_bad_tables_are_refused_when_scoring(name):
     table = BAD_TABLES[name][0]
-    good = type(table)({"a": NORMAL[:, 0]}) if isinstance(table, (pd.DataFrame, pl.DataFrame)) else NORMAL
+    make = {pd.DataFrame: pd.DataFrame, pl.DataFrame: pl.DataFrame, pa.Table: pa.table}.get(type(table))
+    good = make({"a": NORMAL[:, 0]}) if make else NORMAL
     with pytest.raises((ValueError, TypeError)):
         RGLD(**SMALL).fit(good).anomaly_score(table)
 
 
 def test_our_own_errors_are_one_sentence_of_one_family():
     for table, _ in (
-        BAD_TABLES[name] for name in ("NaN", "infinity", "text", "text column in polars", "duplicate names")
+        BAD_TABLES[name]
+        for name in ("no value at all", "infinity", "text", "lists in polars", "bytes in pandas", "duplicate names")
     ):
         with pytest.raises(rgld.TableError) as caught:
             RGLD(**SMALL).fit(table)
@@ -160,6 +195,13 @@ BAD_PARAMETERS = [
     ("projection", "sparse"),
     ("aggregation", "mean"),
     ("local_weight", 1.0),
+    ("columns", ["a"]),
+    ("columns", {"a": "text"}),
+    ("columns", {0: "number"}),
+    ("columns", {"a": None}),
+    ("calibration_fraction", -0.1),
+    ("calibration_fraction", 0.95),
+    ("calibration_fraction", None),
     ("contamination", 0.0),
     ("contamination", 0.6),
     ("contamination", "some"),
@@ -226,6 +268,12 @@ ODD_TABLES = {
     "float32 at its limit": lambda rng: (rng.normal(size=(60, 3)) * 1e37).astype(np.float32),
     "numbers in an object array": lambda rng: rng.normal(size=(60, 3)).astype(object),
     "a list of lists": lambda rng: rng.normal(size=(60, 3)).tolist(),
+    "gaps": lambda rng: np.where(rng.random((60, 3)) < 0.3, np.nan, rng.normal(size=(60, 3))),
+    "a column with one value": lambda rng: np.column_stack((np.arange(60.0), [1.0] + [np.nan] * 59)),
+    "a column without a value": lambda rng: np.column_stack((np.arange(60.0), np.full(60, np.nan))),
+    "one gap beside huge values": lambda rng: np.where(np.arange(180).reshape(60, 3) == 7, np.nan, 1.7e308),
+    "rows without a value": lambda rng: np.vstack((np.full((9, 3), np.nan), rng.normal(size=(51, 3)))),
+    "float32 gaps": lambda rng: np.where(rng.random((60, 3)) < 0.3, np.nan, 1e37).astype(np.float32),
     "bimodal with a wide gap": lambda rng: np.where(rng.random((60, 1)) < 0.5, -1e12, 1e12) + rng.normal(size=(60, 3)),
 }
 
@@ -267,7 +315,7 @@ def test_a_failed_fit_leaves_the_detector_as_it_was():
     good = pd.DataFrame(NORMAL, columns=["a", "b", "c"])
     detector = RGLD(**SMALL).fit(good)
     scores = detector.anomaly_score(good)
-    for bad in (good[["c", "b", "a"]].replace(good.iloc[0, 0], np.nan), pd.DataFrame({"x": [1.0, np.inf]})):
+    for bad in (good[["c", "b", "a"]].replace(good.iloc[0, 0], np.inf), pd.DataFrame({"x": ["u", "v"]})):
         with pytest.raises(rgld.TableError):
             detector.fit(bad)
         np.testing.assert_array_equal(detector.anomaly_score(good), scores)

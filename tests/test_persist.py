@@ -10,6 +10,7 @@ import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import polars as pl
 import pytest
 import safetensors
 import safetensors.numpy
@@ -20,6 +21,39 @@ from rgld import RGLD, ModelFileError, _tensorfile, load
 SMALL = {"n_global_views": 2, "n_local_views": 2, "n_random_features": 3, "n_references": 6, "n_neighbors": 2}
 X = np.random.default_rng(0).normal(size=(20, 4))
 NEW = np.random.default_rng(1).normal(size=(30, 4)) * 3
+
+
+MIXED_SETTINGS = {
+    **SMALL,
+    "n_local_views": 4,
+    "preprocessing": ("standard", "arcsinh-standard", "quantile"),
+    "aggregation": "standard",
+    "calibration_fraction": 0.3,
+    "columns": {"code": "category"},
+}
+
+
+def mixed(n, seed=0):
+    """A table of every kind of column, with gaps."""
+    rng = np.random.default_rng(seed)
+    return pl.DataFrame(
+        {
+            "amount": [None if rng.random() < 0.2 else rng.lognormal() for _ in range(n)],
+            "city": rng.choice(["Oslo", "Rome", "Lima"], n),
+            "shop": [None if i == 0 else f"shop {i}" for i in rng.integers(0, 13, n)],
+            "when": (1.6e15 + rng.uniform(0, 9e13, n)).astype("M8[us]"),
+            "flag": rng.random(n) < 0.3,
+            "wait": rng.integers(0, 10**9, n).astype("m8[us]"),
+            "code": rng.integers(0, 4, n),
+            "row": np.arange(n),
+        }
+    )
+
+
+@pytest.fixture
+def mixed_path(tmp_path):
+    RGLD(**MIXED_SETTINGS, random_state=0).fit(mixed(60)).save(tmp_path / "mixed.rgld")
+    return tmp_path / "mixed.rgld"
 
 
 @pytest.fixture
@@ -124,7 +158,7 @@ def test_any_safetensors_reader_opens_it_and_finds_the_notice(path):
     arrays = safetensors.numpy.load_file(path)
     assert arrays["local.references"].shape == (2, 5, 6)
     with safetensors.safe_open(path, "numpy") as file:
-        assert "contains projected training rows" in file.metadata()["notice"]
+        assert "contains training rows" in file.metadata()["notice"]
         assert file.metadata()["version"] == "2"
 
 
@@ -142,6 +176,27 @@ def test_frozen_file_of_version_1():
     expected = np.loadtxt(os.path.join(folder, "version-1-scores.csv"))
     # Not to the bit: the cosines of another machine may round differently.
     np.testing.assert_allclose(detector.anomaly_score(NEW), expected, atol=1e-4)
+
+
+def test_a_model_of_a_mixed_table_says_all_it_said_before(mixed_path, tmp_path):
+    detector, loaded, new = RGLD(**MIXED_SETTINGS, random_state=0).fit(mixed(60)), load(mixed_path), mixed(90, 1)
+    np.testing.assert_array_equal(loaded.anomaly_score(new), detector.anomaly_score(new))
+    np.testing.assert_array_equal(loaded.p_values(new), detector.p_values(new))
+    one, other = loaded.explain(new), detector.explain(new)
+    np.testing.assert_array_equal(one.contributions, other.contributions)
+    assert [one.reasons(i) for i in range(9)] == [other.reasons(i) for i in range(9)]
+    assert loaded.columns_ == detector.columns_
+    assert loaded.columns == {"code": "category"}
+    assert {column.kind for column in loaded.columns_} == {
+        "number",
+        "category",
+        "time",
+        "boolean",
+        "duration",
+        "dropped",
+    }
+    loaded.save(tmp_path / "again.rgld")
+    assert (tmp_path / "again.rgld").read_bytes() == mixed_path.read_bytes()
 
 
 def test_a_crash_while_writing_leaves_the_old_file(path, monkeypatch):
@@ -196,12 +251,31 @@ def outcome(path, content):
         detector = load(path)
     except ModelFileError as error:
         return error
+    if hasattr(detector, "feature_names_in_"):
+        return mixed_outcome(detector)
     width = detector.n_features_in_
     table = np.concatenate((NEW, NEW * 1e30, np.zeros((1, 4))))
     table = table if width == 4 else np.resize(table, (30, width))
     scores = detector.anomaly_score(table)
     assert np.all((scores > 0) & (scores < 1))
     assert set(detector.predict(table[:3])) <= {-1, 1}
+    return None
+
+
+def mixed_outcome(detector):
+    """Let a detector of mixed columns say all it can: None, or the error of a table that does not fit it."""
+    table = mixed(12, 2)
+    try:
+        scores = detector.anomaly_score(table)
+    except ValueError as error:
+        return error
+    assert np.all((scores > 0) & (scores < 1))
+    explanation = detector.explain(table[:4])
+    assert np.all(np.isfinite(explanation.contributions)) and np.all(explanation.contributions >= 0)
+    assert all(isinstance(reason, str) for i in range(4) for reason in explanation.reasons(i))
+    if len(detector.model_.calibration):
+        p_values = detector.p_values(table)
+        assert np.all((p_values > 0) & (p_values <= 1))
     return None
 
 
@@ -234,11 +308,14 @@ FLOATS = [0.0, -0.0, 1.0, -1.0, 0.5, 1e-30, 5e-324, 1e12, -1e12, 1e30, 3e38, 1e3
 INTEGERS = [0, 1, -1, 2, 5, 7, 2**31 - 1, -(2**31), 2**62]
 
 
-@pytest.mark.parametrize("preprocessing", ["standard", "quantile"])
-def test_signed_changes_of_values_give_an_error_or_finite_scores(tmp_path, preprocessing):
+@pytest.mark.parametrize("model", ["standard", "quantile", "mixed"])
+def test_signed_changes_of_values_give_an_error_or_finite_scores(tmp_path, model):
     """Any value of any array replaced, with a checksum that fits: 2000 files for each kind of model."""
     path = tmp_path / "m.rgld"
-    RGLD(**SMALL, preprocessing=preprocessing, random_state=0).fit(X).save(path)
+    if model == "mixed":
+        RGLD(**MIXED_SETTINGS, random_state=0).fit(mixed(60)).save(path)
+    else:
+        RGLD(**SMALL, preprocessing=model, random_state=0).fit(X).save(path)
     original = path.read_bytes()
     header, data = split(original)
     start_of_data = len(original) - len(data)
@@ -296,8 +373,10 @@ def mutated(value, rng, depth=0):
     return rng.choice(HOSTILE_VALUES)
 
 
-def test_signed_hostile_headers(path):
-    """Well-formed files whose header or parameters lie: 3000 files."""
+@pytest.mark.parametrize("model", ["path", "mixed_path"])
+def test_signed_hostile_headers(model, request):
+    """Well-formed files whose header or parameters lie: 3000 files for each model."""
+    path = request.getfixturevalue(model)
     header, data = split(path.read_bytes())
     rng = random.Random(2)
     errors = 0
@@ -368,21 +447,126 @@ HOSTILE_FILES = {
     "an offset out of range": lambda h, d: joined(set_parameter(h, "offset", 7.0), d),
     "a header of many objects": lambda h, d: joined("[" + "{}," * 500_000 + "{}]", d),
     "names for other columns": lambda h, d: joined(set_parameter(h, "feature_names", ["a"]), d),
+    "names that are not those of the columns": lambda h, d: joined(set_parameter(h, "feature_names", list("abcd")), d),
     "names that are not text": lambda h, d: joined(set_parameter(h, "feature_names", [1, 2, 3, 4]), d),
     "an unknown parameter": lambda h, d: joined(set_parameter(h, "extra", 1), d),
     "a parameter out of range": lambda h, d: joined(set_parameter(h, "feature_fraction", 7), d),
 }  # fmt: skip
 
 
+def set_columns(header, columns):
+    detector = {**json.loads(header["__metadata__"]["detector"]), "columns": columns}
+    return {**header, "__metadata__": {**header["__metadata__"], "detector": json.dumps(detector)}}
+
+
+def set_column(header, name, field, value):
+    """Return a header that reads a column in another way."""
+    columns = json.loads(header["__metadata__"]["detector"])["columns"]
+    return set_columns(header, [{**c, field: value} if c["name"] == name else c for c in columns])
+
+
+SHOPS = [f"shop {i}" for i in range(1, 13)]
+
+NO_COLUMNS = {
+    "none": [],
+    "no list": {"amount": "number"},
+    "numbers": [1, 2],
+    "lists": [[], []],
+    "no kinds": [{"name": "amount"}],
+    "many": [{}] * 200_000,
+    "nothing": None,
+}
+
+HOSTILE_COLUMNS = {
+    "an unknown kind": ("amount", "kind", "code"),
+    "a kind that is a list": ("amount", "kind", ["number"]),
+    "a dropped column that has parts": ("amount", "kind", "dropped"),
+    "a used column that was dropped": ("row", "kind", "number"),
+    "a name that is a number": ("amount", "name", 7),
+    "an endless note": ("amount", "note", "x" * 401),
+    "a note that is a list": ("amount", "note", []),
+    "gaps in all rows": ("amount", "gap_share", 1.0),
+    "gaps in fewer than one row": ("amount", "gap_share", 1e-300),
+    "gaps in less than no row": ("amount", "gap_share", -0.5),
+    "gaps that are a truth value": ("amount", "gap_share", True),
+    "gaps that are a whole number": ("amount", "gap_share", 0),
+    "no gaps where there is a part for them": ("amount", "gap_share", 0.0),
+    "an unknown date format": ("when", "time_format", "%Y" * 100),
+    "a date format that is a list": ("when", "time_format", []),
+    "an unknown cycle": ("when", "cycles", ["day", "moon"]),
+    "a cycle twice": ("when", "cycles", ["day", "day"]),
+    "cycles that are a text": ("when", "cycles", "day"),
+    "cycles that are lists": ("when", "cycles", [["day"]]),
+    "a value twice": ("shop", "values", [*SHOPS[:11], "shop 1", ""]),
+    "a long value": ("shop", "values", [*SHOPS, "x" * 201]),
+    "values that are numbers": ("shop", "values", list(range(13))),
+    "many values": ("shop", "values", [str(i) for i in range(1001)]),
+    "more values than counts": ("shop", "values", [*SHOPS, "", "other"]),
+    "a category without values": ("shop", "values", []),
+    "values of a number": ("amount", "values", ["1"]),
+    "a count of nothing": ("shop", "counts", [0] * 13),
+    "counts that are truth values": ("shop", "counts", [True] * 13),
+    "counts beyond integers": ("shop", "counts", [2**70] * 13),
+    "more counts than rows": ("shop", "counts", [40] * 13),
+    "counts that are a text": ("shop", "counts", "1" * 13),
+    "fewer than none of the rest": ("shop", "rest", -1.0),
+    "more of the rest than rows": ("shop", "rest", 1e12),
+    "a rest that is a whole number": ("shop", "rest", 1),
+    "many sample rows": ("n_sample_rows", 2**31 - 1),
+    "no sample rows": ("n_sample_rows", 0),
+    "negative sample rows": ("n_sample_rows", -1),
+    "more views of samples than views": ("n_sample_views", 5),
+    "fewer views of samples": ("n_sample_views", 1),
+    "many calibration scores": ("n_calibration", 2**31 - 1),
+    "a share of rows to calibrate by": ("calibration_fraction", 7.0),
+    "a mixed table without names": ("feature_names", None),
+    "names in another order": ("feature_names", [*mixed(2).columns[::-1]]),
+    "a reading no one can ask for": ("columns", {"amount": "code"}),
+    "readings that are a list": ("columns", ["amount"]),
+}
+
+
+@pytest.mark.parametrize("columns", NO_COLUMNS.values(), ids=NO_COLUMNS.keys())
+def test_columns_that_are_none(mixed_path, columns):
+    header, data = split(mixed_path.read_bytes())
+    refused(mixed_path, joined(set_columns(header, columns), data))
+
+
+@pytest.mark.parametrize("change", HOSTILE_COLUMNS.values(), ids=HOSTILE_COLUMNS.keys())
+def test_hostile_readings_of_columns(mixed_path, change):
+    header, data = split(mixed_path.read_bytes())
+    changed = set_column(header, *change) if len(change) == 3 else set_parameter(header, *change)
+    assert changed != header
+    refused(mixed_path, joined(changed, data))
+
+
+@pytest.mark.parametrize("name", ["encoding.fill", "sample.rows", "sample.places", "calibration", "scaling.shift"])
+def test_a_file_without_one_of_its_arrays(mixed_path, name):
+    header, data = split(mixed_path.read_bytes())
+    start, stop = header[name]["data_offsets"]
+    others = {}
+    for key, entry in header.items():
+        if key not in ("__metadata__", name):
+            moved = [at - (stop - start) * (at >= stop) for at in entry["data_offsets"]]
+            others[key] = {**entry, "data_offsets": moved}
+    content = joined({"__metadata__": header["__metadata__"], **others}, data[:start] + data[stop:])
+    assert repr(name) in str(refused(mixed_path, content))
+
+
 @pytest.mark.parametrize("make", HOSTILE_FILES.values(), ids=HOSTILE_FILES.keys())
 def test_hostile_files(path, make):
-    content = make(*split(path.read_bytes()))
+    refused(path, make(*split(path.read_bytes())))
+
+
+def refused(path, content):
+    """Return the error that a file is refused with, in few words and little memory."""
     tracemalloc.start()
     error = outcome(path, content)
     assert error is not None and len(str(error)) < 400 and "\n" not in str(error)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 300 * 2**20, "a small file must not take much memory"
+    return error
 
 
 @pytest.mark.parametrize(
@@ -413,10 +597,52 @@ def test_hostile_files(path, make):
     ],
 )
 def test_values_no_fit_can_give(path, name, value):
+    require_refused(path, name, 0, value)
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value"),
+    [
+        ("encoding.fill", 0, np.nan),
+        ("encoding.fill", 1, np.inf),
+        ("sample.rows", 3, np.nan),
+        ("sample.rows", 0, -np.inf),
+        ("sample.places", 0, -1),
+        ("sample.places", 5, 42),
+        ("sample.places", 0, 2**31 - 1),
+        ("calibration", 0, 0.0),
+        ("calibration", 0, np.nan),
+        ("calibration", 0, 0.9999),
+        ("calibration", 17, 1.5),
+        ("scaling.center", 2, np.inf),
+        ("scaling.shift", 0, np.nan),
+        ("scaling.shift", 0, 1e6),
+        ("scaling.unit", 0, 0.0),
+        ("scaling.unit", 1, -1.0),
+        ("scaling.unit", 1, 1e6),
+        ("local.standards", 0, -1.0),
+        ("local.standards", 0, np.nan),
+        ("local.standards", 0, 0.0),
+        ("local.standards", 1, 1e3),
+        ("global.standards", 0, 1.0),
+        ("local.standards", 1, np.inf),
+        ("local.standards", 2, 0.0),
+        ("global.standards", 2, -1.0),
+        ("global.standards", 4, 1e30),
+        ("scaling.quantiles", 0, 1e300),
+    ],
+)
+def test_values_no_fit_of_a_mixed_table_can_give(mixed_path, name, place, value):
+    require_refused(mixed_path, name, place, value)
+
+
+def require_refused(path, name, place, value):
+    """Check that a file with another value at a place of an array is refused for that array."""
     content = bytearray(path.read_bytes())
     header, data = split(bytes(content))
-    start = len(content) - len(data) + header[name]["data_offsets"][0]
     code = {"F64": "<d", "F32": "<f", "I64": "<q", "I32": "<i"}[header[name]["dtype"]]
+    start = len(content) - len(data) + header[name]["data_offsets"][0] + place * struct.calcsize(code)
+    assert start < len(content) - len(data) + header[name]["data_offsets"][1]
     struct.pack_into(code, content, start, value)
     error = outcome(path, signed(bytes(content)))
     assert name.split(".")[0] in str(error) and "\n" not in str(error)

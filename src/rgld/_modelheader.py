@@ -142,7 +142,7 @@ def _parse_detector(content: Any) -> Header:
     parameters, names, offset = content["parameters"], content["feature_names"], content["offset"]
     weight = content["local_weight"]
     checks = {
-        "feature_names": names is None or _are_names(names, len(columns)),
+        "feature_names": _are_names(names, columns),
         "preprocessing": _are_kinds(content["preprocessing"]),
         "aggregation": content["aggregation"] in AGGREGATIONS,
         "local_weight": type(weight) is float and 0.0 < weight < 1.0,
@@ -244,8 +244,12 @@ def _are_kinds(kinds: Any) -> bool:
     return isinstance(kinds, list) and 1 <= len(kinds) <= MOST_TURNS and all(kind in PREPROCESSINGS for kind in kinds)
 
 
-def _are_names(names: Any, n_columns: int) -> bool:
-    return isinstance(names, list) and len(names) == n_columns and all(isinstance(name, str) for name in names)
+def _are_names(names: Any, columns: list[Column]) -> bool:
+    """A table without names is an array: its columns are numbers, named by their place."""
+    if names is None:
+        numbers = all(column.kind in ("number", "dropped") for column in columns)
+        return numbers and [column.name for column in columns] == [f"column {j}" for j in range(len(columns))]
+    return isinstance(names, list) and names == [column.name for column in columns]
 
 
 def _expected_specs(header: Header, specs: Specs, version: str) -> dict[str, ArraySpec]:

@@ -33,6 +33,9 @@ NOTICE = (
 LARGEST_ANGLE = 1e37
 """Angles of random features, at the largest scaled values and the smallest bandwidth: below float32's infinity."""
 
+LARGEST_LOGARITHM = 100.0
+"""Logarithms of distances: wider than those of the smallest bandwidth and of the farthest reference."""
+
 RANGES = {
     "encoding.fill": (-np.finfo(np.float64).max, np.finfo(np.float64).max),
     "sample.rows": (-np.finfo(np.float64).max, np.finfo(np.float64).max),
@@ -272,5 +275,8 @@ def _ranks_of(branch: str, header: Header, arrays: Arrays) -> BranchRanks:
         _require(f"{branch}.cdf_ranks", np.diff(cdf.ranks) > 0)
     standards = arrays.get(f"{branch}.standards")
     if standards is not None:
-        _require(f"{branch}.standards", (standards[:, 0] >= 0) & (standards[:, 2] >= 0.9 * SMALLEST_SCALE))
+        smallest, center, scale = standards.T
+        # A local view's distances have logarithms, a global view's scores are as they are.
+        fitting = (smallest > 0) & (np.abs(center) <= LARGEST_LOGARITHM) if branch == "local" else smallest == 0
+        _require(f"{branch}.standards", fitting & (scale >= 0.9 * SMALLEST_SCALE))
     return BranchRanks(cdfs, standards)

@@ -72,7 +72,8 @@ def _as_frame(X: Any) -> Any:
     try:
         frame = nw.from_native(X, pass_through=True)
     except nw.exceptions.DuplicateError as error:
-        raise _repeated_names(list(X.columns)) from error
+        names = getattr(X, "column_names", None) or X.columns  # Arrow's columns are the values
+        raise _repeated_names(list(names)) from error
     if isinstance(frame, nw.LazyFrame):
         if not hasattr(X, "arrow"):  # a DuckDB relation is one
             raise TableError("Expected a table, got a lazy frame: collect it first.")
