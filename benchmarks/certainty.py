@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta
 from sklearn.datasets import load_breast_cancer
+from sklearn.metrics import roc_auc_score
 
 from rgld import RGLD
 
@@ -115,6 +116,11 @@ def outcome(selected: NDArray[np.bool_], n_ordinary: int) -> tuple[float, float]
     return selected[:n_ordinary].sum() / max(1, selected.sum()), float(selected[n_ordinary:].mean())
 
 
+def auroc(detector: RGLD, new: Rows, n_ordinary: int) -> float:
+    """Return how well the scores alone tell the anomalies, which come last."""
+    return float(roc_auc_score(np.arange(len(new)) >= n_ordinary, detector.anomaly_score(new)))
+
+
 def by_rate(draws: list[list[tuple[float, float]]]) -> list[str]:
     """Return "false discoveries / power" for each rate."""
     cells = []
@@ -133,23 +139,25 @@ def power() -> str:
     rows = []
     for name, source in SOURCES.items():
         for preset, make in PRESETS.items():
-            draws = []
+            draws, aurocs = [], []
             for seed, rng in seeds(100):
                 detector = make(calibration_fraction=0.2, random_state=seed).fit(source.ordinary(rng, 4995))
                 new = np.vstack([source.ordinary(rng, 950), source.anomalous(rng, 50)])
                 draws.append([outcome(detector.select(new, fdr=rate), 950) for rate in RATES])
-            rows.append([name, preset, *by_rate(draws)])
+                aurocs.append(auroc(detector, new, 950))
+            rows.append([name, preset, mean(aurocs), *by_rate(draws)])
     X, y = load_breast_cancer(return_X_y=True)
     benign, malignant = X[y == 1], X[y == 0]
     for preset, make in PRESETS.items():
-        draws = []
+        draws, aurocs = [], []
         for seed, rng in seeds(100):
             shuffled = rng.permutation(benign)
             detector = make(calibration_fraction=0.4, random_state=seed).fit(shuffled[:257])
             new = np.vstack([shuffled[257:], rng.permutation(malignant)[:20]])
             draws.append([outcome(detector.select(new, fdr=rate), 100) for rate in RATES])
-        rows.append(["breast cancer", preset, *by_rate(draws)])
-    return markdown(["rows", "detector", *RATE_HEAD], rows)
+            aurocs.append(auroc(detector, new, 100))
+        rows.append(["breast cancer", preset, mean(aurocs), *by_rate(draws)])
+    return markdown(["rows", "detector", "AUROC", *RATE_HEAD], rows)
 
 
 def contaminated() -> str:
@@ -253,7 +261,7 @@ def main() -> None:
         print(f"{name}: {' '.join((TABLES[name].__doc__ or '').split())}\n\n{table}\n", flush=True)
         if options.page:
             page = options.page.read_text()
-            pattern = rf"(<!-- {name} -->\n)\n?(\|.*\n)*"
+            pattern = rf"(<!-- {name} -->\n)(\n(\|.*\n)+)?"
             if not re.search(pattern, page):
                 raise SystemExit(f"{options.page} has no mark <!-- {name} -->.")
             options.page.write_text(re.sub(pattern, lambda mark, table=table: f"{mark[1]}\n{table}\n", page, count=1))
