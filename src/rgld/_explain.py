@@ -78,8 +78,10 @@ class Explanation:
         chosen = [int(j) for j in order if contributed[j] > 0 and contributed[j] >= LEAST_PART * contributed.max()]
         if not chosen:
             return []
-        (values,) = _words.values_of(model.encoding, self._table, np.array([row]))
-        return [_words.reason(model.encoding, j, values[j], model.sample.rows) for j in chosen]
+        (values,) = _words.values_of(model.encoding, self._table, np.array([row]), chosen)
+        return [
+            _words.reason(model.encoding, j, value, model.sample.rows) for j, value in zip(chosen, values, strict=True)
+        ]
 
     def kind(self, row: int) -> str:
         """Return how a row stands out: in a broadly thin region, away from its nearest rows, both, or not clearly."""

@@ -4,6 +4,7 @@ In: a column's encoding, its training sample, a value. Out: half a sentence. Nam
 as text, without control characters and not too long; whoever puts them on a page must escape them.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,11 +43,15 @@ class Value:
 
 
 def values_of(
-    encoding: Encoding, table: list[RawColumn] | NDArray[np.floating], rows: NDArray[np.intp]
+    encoding: Encoding,
+    table: list[RawColumn] | NDArray[np.floating],
+    rows: NDArray[np.intp],
+    chosen: Sequence[int] | None = None,
 ) -> list[list[Value]]:
-    """Return the cells of some rows, shape (rows, d)."""
+    """Return the cells of some rows in the chosen columns, or in all, shape (rows, columns)."""
     columns = []
-    for j, column in enumerate(encoding.columns):
+    for j in range(len(encoding.columns)) if chosen is None else chosen:
+        column = encoding.columns[j]
         raw = _taken(table, j, column.name, rows)
         if raw.is_text or column.kind == "category":
             columns.append(_values_of_texts(column, raw))
