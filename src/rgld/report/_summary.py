@@ -1,0 +1,114 @@
+"""The words of the page: what was found in three sentences, figures, how to get the report again.
+
+In: counts, the rows shown, the detector. Out: sentences.
+"""
+
+import inspect
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._detector import RGLD
+from .._encoding import Encoding
+from .._threshold import select_by_fdr
+from ._text import LONGEST_LABEL, count_of, isolated, percent, short
+
+FDR = 0.05
+"""The false-discovery rate that p-values are judged at."""
+FDR_TEXT = percent(FDR)
+NAMED_COLUMNS = 3
+LONGEST_SETTING = 120
+
+Floats = NDArray[np.float64]
+
+
+class Counts(NamedTuple):
+    """How many rows, and what they are divided by."""
+
+    n_rows: int
+    n_flagged: int
+    threshold: float
+    is_rank: bool
+    """The score is a rank among the training rows, as that of a detector with one branch is."""
+
+
+def summary(
+    source: str,
+    row_name: str,
+    counts: Counts,
+    shown: list[dict[str, Any]],
+    encoding: Encoding,
+    shares: Floats,
+    p_values: Floats | None,
+) -> list[str]:
+    """Return three sentences: how many rows, which one first, which columns."""
+    n, n_flagged, threshold, is_rank = counts
+    some = f"{n_flagged:,} of {count_of(n, 'row')} ({percent(n_flagged / n)})" if n_flagged else f"None of {n:,} rows"
+    is_are = "score" if n_flagged > 1 else "scores"
+    how_many = f"{some} of {isolated(short(source))} {is_are} above the threshold of {threshold:.4g}"
+    if is_rank:
+        how_many += f", as {percent(1.0 - threshold)} of the training rows do by definition"
+    if p_values is not None:
+        k = int(select_by_fdr(p_values, FDR).sum())
+        how_many += f"; at a false-discovery rate of {FDR_TEXT}, {f'{k:,} can' if k else 'none can'} be called "
+        how_many += "anomalies" if k != 1 else "an anomaly"
+    first = shown[0]
+    reasons = "; ".join(first["reasons"]) or "no column in particular"
+    return [
+        f"{how_many}.",
+        f"The most unusual is {isolated(row_name)} {isolated(first['id'])}: {reasons}.",
+        f"{_main_columns(encoding, shares, max(1, sum(row['flagged'] for row in shown)))}.",
+    ]
+
+
+def _main_columns(encoding: Encoding, shares: Floats, n_rows: int) -> str:
+    order = np.argsort(-shares, kind="stable")[:NAMED_COLUMNS]
+    named = [
+        f"{isolated(short(encoding.columns[j].name, LONGEST_LABEL))} ({percent(float(shares[j]))})"
+        for j in order
+        if shares[j] > 0
+    ]
+    words = " and ".join(filter(None, (", ".join(named[:-1]), *named[-1:]))) or "no column"
+    rows = f"the {n_rows:,} highest rows" if n_rows > 1 else "the highest row"
+    return f"In {rows}, the evidence comes mostly from {words}"
+
+
+def facts(counts: Counts, encoding: Encoding, p_values: Floats | None) -> list[dict[str, str]]:
+    """Return the figures at the head of the page: value, label and what qualifies it."""
+    n_used = sum(column.kind != "dropped" for column in encoding.columns)
+    n_dropped = len(encoding.columns) - n_used
+    found = [
+        {"value": f"{counts.n_rows:,}", "label": "rows scored", "note": f"fitted on {encoding.n_rows:,}"},
+        {
+            "value": f"{n_used:,}",
+            "label": "columns used" if n_used != 1 else "column used",
+            "note": f"{n_dropped:,} not used" if n_dropped else "all there are",
+        },
+        {
+            "value": f"{counts.n_flagged:,}",
+            "label": "above the threshold",
+            "note": f"score above {counts.threshold:.4g}",
+        },
+    ]
+    if p_values is not None:
+        k = int(select_by_fdr(p_values, FDR).sum())
+        found.append({"value": f"{k:,}", "label": "anomalies by p-value", "note": f"false-discovery rate {FDR_TEXT}"})
+    return found
+
+
+def reproduction(detector: RGLD, command: str) -> dict[str, Any]:
+    """Return how to get the same report again: the command, and the settings that are not the defaults."""
+    defaults = inspect.signature(RGLD.__init__).parameters
+    settings = [
+        [name, short(repr(value), LONGEST_SETTING)]
+        for name, value in detector.get_params(deep=False).items()
+        if repr(value) != repr(defaults[name].default) and name != "n_jobs"
+    ]
+    seeded = isinstance(detector.random_state, (int, np.integer))
+    note = (
+        "The same command on the same table gives the same scores, to the bit."
+        if seeded
+        else "No seed was set (random_state), so another fit gives slightly different scores."
+    )
+    return {"command": short(command, 2000), "settings": settings, "note": note}
