@@ -18,6 +18,7 @@ views does not make it less of a reason. Branches are weighted as in the score. 
 and are added up to the columns of the table.
 """
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -26,7 +27,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from . import _kernels
-from ._model import SMALLEST_BANDWIDTH, LocalBranch, Model
+from ._model import SMALLEST_BANDWIDTH, GlobalBranch, LocalBranch, Model
 from ._ranks import STANDARD_BOUNDS, BranchRanks, normalized_rank
 from ._views import Views
 
@@ -36,7 +37,10 @@ BLOCK_NUMBERS = 2**18
 """Numbers per block of rows in the largest array: it stays in the cache, and memory in bounds."""
 ROUNDING = 1e-12
 """Squared distances that differ by less, in parts of the squared numbers they are made of, are the same distance."""
-BROAD_ROWS = 256
+NOTHING = 1e-12
+"""Squared distances below this, in the unit of the scaling, are rounding: nothing separates the rows, and the view's
+columns have equal parts."""
+BROAD_ROWS = 128
 """Rows of the sample that a global view looks at ..."""
 BROAD_SHARE = 0.25
 """... and the nearest part of them that it compares with: the row's own region if the table has several."""
@@ -56,21 +60,46 @@ class Contributions(NamedTuple):
     branch. A geometric mean over views."""
 
 
+class _Part(NamedTuple):
+    """What explanations need of one branch."""
+
+    branch: GlobalBranch | LocalBranch
+    ranks: BranchRanks
+    weight: float
+    """Of the branch in the score."""
+    places: NDArray[np.int32]
+    """The rows of the sample that each view looks at, shape (T, C) ..."""
+    n_nearest: int
+    """... and how many of them, the nearest, it compares with."""
+
+
+class _Frame(NamedTuple):
+    """What all blocks of rows share."""
+
+    model: Model
+    parts: list[_Part]
+    middle: Floats
+    """Medians of the sample's scaled columns, shape (S * e, 1). Distances come out of a matrix product, which cancels
+    far from the origin: most rows are near the medians."""
+    weights: Floats
+    """Of the scaled columns, shape (S * e, 1)."""
+    sample: Floats
+    """Scaled, centred and weighted, shape (S * e, u)."""
+    coverage: Floats
+    """Share of the views that see each encoded column, shape (e, 1)."""
+
+
 def contributions(model: Model, matrix: NDArray[np.floating], n_threads: int) -> Contributions:
     """Return the contributions of all columns of the table, in blocks of rows."""
-    sample = _scaled(model, model.sample.rows)
-    # Distances come out of a matrix product, which cancels far from the origin: most rows are near the median.
-    middle = np.median(sample, axis=1, keepdims=True)
-    sample -= middle
-    coverage = _coverage(model)
+    frame = _frame(model)
     by_column = np.empty((len(matrix), len(model.encoding.columns)))
     ratio = None if model.local_branch is None else np.empty(len(matrix))
-    widest = max(len(sample), model.sample.places.shape[-1], BROAD_ROWS)
+    widest = max(len(frame.sample), *(part.places.shape[1] for part in frame.parts))
     step = max(64, BLOCK_NUMBERS // widest)
 
     def explain_block(start: int) -> None:
         block = slice(start, start + step)
-        found = _of_block(model, matrix[block], sample, middle, coverage)
+        found = _of_block(frame, matrix[block])
         by_column[block] = found.by_column
         if ratio is not None:
             ratio[block] = found.distance_ratio
@@ -80,135 +109,112 @@ def contributions(model: Model, matrix: NDArray[np.floating], n_threads: int) ->
     return Contributions(by_column, ratio)
 
 
-def _scaled(model: Model, rows: NDArray[np.floating]) -> Floats:
-    """Return scaled columns, shape (S * e, b)."""
-    scaled = _kernels.Rows(rows, model.scaling, 1)
-    return scaled.take(np.arange(len(rows))).astype(np.float64)
+def _frame(model: Model) -> _Frame:
+    parts = list(_parts(model))
+    rows = _kernels.Rows(model.sample.rows, model.scaling, 1)
+    sample = rows.take(np.arange(len(model.sample.rows))).astype(np.float64)
+    middle = np.median(sample, axis=1, keepdims=True)
+    weights = np.tile(model.encoding.weights, len(model.scaling.kinds))[:, None]
+    coverage = np.zeros(len(sample))
+    for part in parts:
+        for t in range(len(part.places)):
+            coverage[_columns_of(part.branch.views, t)[0]] += part.weight / len(part.places)
+    coverage = coverage.reshape(len(model.scaling.kinds), -1).sum(axis=0)
+    coverage[coverage == 0] = 1.0  # such a column has no part in any view
+    return _Frame(model, parts, middle, weights, (sample - middle) * weights, coverage[:, None])
 
 
-def _of_block(
-    model: Model, block: NDArray[np.floating], sample: Floats, middle: Floats, coverage: Floats
-) -> Contributions:
-    rows = _kernels.Rows(block, model.scaling, 1)
-    scaled = rows.take(np.arange(len(block))) - middle
-    total, ratio = np.zeros(scaled.shape), None
-    local_weight, global_weight = _branch_weights(model)
+def _parts(model: Model) -> Iterator[_Part]:
+    alone = model.local_branch is None or model.global_branch is None
     if model.local_branch is not None and model.local_ranks is not None:
-        branch, places = model.local_branch, model.sample.places
-        scores = _kernels.view_scores(rows, branch)[: len(places)]
-        evidence = _evidence(model.local_ranks, scores) * (local_weight / len(scores))
-        _add_views(total, model, branch.views, evidence, scaled, sample, places, branch.n_neighbors)
-        ratio = _distance_ratio(branch, model.local_ranks, scores)
+        weight = 1.0 if alone else model.local_weight
+        branch = model.local_branch
+        yield _Part(branch, model.local_ranks, weight, model.sample.places, branch.n_neighbors)
     if model.global_branch is not None and model.global_ranks is not None:
-        scores = _kernels.view_scores(rows, model.global_branch)
-        evidence = _evidence(model.global_ranks, scores) * (global_weight / len(scores))
-        broad = _broad_places(sample.shape[1])
-        n_nearest = max(1, round(BROAD_SHARE * len(broad)))
-        places = np.broadcast_to(broad, (len(scores), len(broad)))
-        _add_views(total, model, model.global_branch.views, evidence, scaled, sample, places, n_nearest)
-    return Contributions(_folded(model, total, coverage).T, ratio)
+        weight = 1.0 if alone else 1.0 - model.local_weight
+        n_rows = len(model.sample.rows)
+        # Evenly spaced, as the sample may stand in the order of the table.
+        broad = np.unique(np.linspace(0, n_rows - 1, min(BROAD_ROWS, n_rows)).round().astype(np.int32))
+        places = np.broadcast_to(broad, (len(model.global_branch.phases), len(broad)))
+        yield _Part(model.global_branch, model.global_ranks, weight, places, max(1, round(BROAD_SHARE * len(broad))))
 
 
-def _broad_places(n_rows: int) -> NDArray[np.int32]:
-    """Return which rows of the sample a global view looks at: evenly spaced, as they may stand in the table's order."""
-    return np.unique(np.linspace(0, n_rows - 1, min(BROAD_ROWS, n_rows)).round().astype(np.int32))
+def _columns_of(views: Views, t: int) -> tuple[NDArray[np.int32], Floats]:
+    """Return the features of a view and its projection, without the zeros that narrow views are padded with."""
+    used = views.projection[t].any(axis=1)
+    return views.features[t][used], views.projection[t][used].astype(np.float64)
 
 
-def _add_views(
-    total: Floats,
-    model: Model,
-    views: Views,
-    evidence: Floats,
-    scaled: Floats,
-    sample: Floats,
-    places: NDArray[np.int32],
-    n_nearest: int,
-) -> None:
-    """Add evidence (T, b) times shares to the total of the scaled columns, both (S * e, b).
+def _of_block(frame: _Frame, block: NDArray[np.floating]) -> Contributions:
+    rows = _kernels.Rows(block, frame.model.scaling, 1)
+    scaled = (rows.take(np.arange(len(block))) - frame.middle) * frame.weights
+    total, ratio = np.zeros(scaled.shape), None
+    for part in frame.parts:
+        scores = _kernels.view_scores(rows, part.branch)[: len(part.places)]
+        evidence = _evidence(part.ranks, scores) * (part.weight / len(scores))
+        for t in range(len(scores)):
+            _add_view(total, frame, part, t, evidence[t], scaled)
+        if isinstance(part.branch, LocalBranch):
+            ratio = _distance_ratio(part.branch, part.ranks, scores)
+    return Contributions(_folded(frame, total).T, ratio)
 
-    Row t of `places` says which columns of `sample` (S * e, u) view t compares with.
-    """
-    weights = np.tile(model.encoding.weights, len(model.scaling.kinds)) ** 2
-    for t in range(len(evidence)):
-        rows = np.flatnonzero(evidence[t] > 0)
-        used = views.projection[t].any(axis=1)  # narrow views are padded with zeros
-        features, projection = views.features[t][used], views.projection[t][used].astype(np.float64)
-        squares = _separation(
-            scaled[np.ix_(features, rows)], sample[np.ix_(features, places[t])], projection, n_nearest
-        )
-        squares *= weights[features, None]
-        whole = squares.sum(axis=0)
-        squares[:, whole == 0] = 1.0  # nothing separates the row: equal parts
-        squares *= evidence[t][rows] / np.where(whole == 0, len(squares), whole)
-        total[np.ix_(features, rows)] += squares
+
+def _add_view(total: Floats, frame: _Frame, part: _Part, t: int, evidence: Floats, scaled: Floats) -> None:
+    """Add evidence (b,) times shares to the total of the scaled columns, shape (S * e, b) as `scaled`."""
+    features, projection = _columns_of(part.branch.views, t)
+    projection /= frame.weights[features]  # the rows have them already
+    found = np.flatnonzero(evidence)
+    references = frame.sample[features].take(part.places[t], axis=1)
+    squares = _separation(scaled[features].take(found, axis=1), references, projection, part.n_nearest)
+    whole = squares.sum(axis=0)
+    nothing = whole <= NOTHING
+    squares[:, nothing], whole[nothing] = 1.0, len(squares)
+    squares *= evidence[found] / whole
+    added = np.zeros((len(features), len(evidence)))
+    added[:, found] = squares
+    total[features] += added
 
 
 def _separation(rows: Floats, references: Floats, projection: Floats, k: int) -> Floats:
     """Return (x_j - mean_j)^2, with the mean of each row's k nearest references after the projection, shape (m, b)."""
     squares: Floats = references @ _nearest(rows.T @ projection, references.T @ projection, k).T
+    squares *= 1.0 / k
     squares -= rows
     squares *= squares
-    # A column that separates nothing must be 0, not a rounding error that becomes a share.
-    squares -= ROUNDING**2 * (1.0 + rows**2)
-    return np.maximum(squares, 0.0, out=squares)
+    return squares
 
 
 def _nearest(rows: Floats, references: Floats, k: int) -> Floats:
-    """Return the weights of each row's k nearest references, 1 / k each, shape (b, C); rows (b, r), references (C, r).
+    """Return 1 for each row's k nearest references, 0 for the others, shape (b, C); rows (b, r), references (C, r).
 
     One exact match is left out, as in the score. References at the distance of the k-th share what the nearer ones
-    leave: whichever rows are explained together, rounding decides nothing.
+    leave of k: whichever rows are explained together, rounding decides nothing.
     """
     length = np.square(rows).sum(axis=1)
     squared = rows @ (-2.0 * references.T)
-    squared += np.square(references).sum(axis=1)
-    squared += length[:, None]
+    squared += np.square(references).sum(axis=1)  # and the row's own length, the same for all its references
     first = squared.argmin(axis=1)
     every = np.arange(len(squared))
-    matched = squared[every, first] <= ROUNDING * length
+    matched = squared[every, first] + length <= ROUNDING * length
     squared[every[matched], first[matched]] = np.inf
     farthest = np.partition(squared, k - 1, axis=1)[:, k - 1]
-    margin = ROUNDING * (length + farthest)
-    weights: Floats = (squared <= (farthest + margin)[:, None]) / k
-    tied = np.flatnonzero(weights.sum(axis=1) > 1.0 + 0.5 / k)
+    margin = ROUNDING * (2.0 * length + farthest)
+    nearest: Floats = (squared <= (farthest + margin)[:, None]).astype(np.float64)
+    tied = np.flatnonzero(nearest.sum(axis=1) > k)
     if len(tied):
         nearer = squared[tied] < (farthest - margin)[tied, None]
-        same = (weights[tied] > 0) & ~nearer
-        left = 1.0 - nearer.sum(axis=1) / k
-        weights[tied] = nearer / k + same * (left / same.sum(axis=1))[:, None]
-    return weights
+        same = (nearest[tied] > 0) & ~nearer
+        left = k - nearer.sum(axis=1)
+        nearest[tied] = nearer + same * (left / same.sum(axis=1))[:, None]
+    return nearest
 
 
-def _coverage(model: Model) -> Floats:
-    """Return the share of the views, weighted by branch, that see each encoded column, shape (e,)."""
-    seen = np.zeros(len(model.scaling.center))
-    local_weight, global_weight = _branch_weights(model)
-    if model.local_branch is not None:
-        _count(seen, model.local_branch.views, len(model.sample.places), local_weight)
-    if model.global_branch is not None:
-        _count(seen, model.global_branch.views, len(model.global_branch.phases), global_weight)
-    coverage: Floats = seen.reshape(len(model.scaling.kinds), -1).sum(axis=0)
-    return coverage
-
-
-def _count(seen: Floats, views: Views, n_views: int, weight: float) -> None:
-    for features, projection in zip(views.features[:n_views], views.projection, strict=False):
-        seen[features[projection.any(axis=1)]] += weight / n_views
-
-
-def _branch_weights(model: Model) -> tuple[float, float]:
-    """Return the weights of the local and the global branch."""
-    if model.global_branch is None or model.local_branch is None:
-        return 1.0, 1.0
-    return model.local_weight, 1.0 - model.local_weight
-
-
-def _folded(model: Model, total: Floats, coverage: Floats) -> Floats:
+def _folded(frame: _Frame, total: Floats) -> Floats:
     """Return the contributions of the table's columns (d, b), given evidence times shares of the scaled ones."""
-    encoding = model.encoding
-    encoded = total.reshape(len(model.scaling.kinds), -1, total.shape[1]).sum(axis=0)
+    encoding = frame.model.encoding
+    encoded = total.reshape(len(frame.model.scaling.kinds), -1, total.shape[1]).sum(axis=0)
     evidence = encoded.sum(axis=0)
-    encoded /= np.where(coverage > 0, coverage, 1.0)[:, None]
+    encoded /= frame.coverage
     kept = np.array([bool(column.parts) for column in encoding.columns])
     by_column = np.zeros((len(kept), total.shape[1]))
     by_column[kept] = np.add.reduceat(encoded, encoding.starts[kept], axis=0)
