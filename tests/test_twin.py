@@ -32,7 +32,7 @@ def tables(kind, n, d, seed):
 def draws_of(detector, n):
     """Everything the detector drew, as the twin takes it."""
     model, p = detector.model_, detector.get_params()
-    shape = detector._view_shape()
+    shape = detector._view_shape(model.encoding)
     global_views = local_views = ()
     if branch := model.global_branch:
         global_views = [

@@ -171,7 +171,7 @@ def read_values(column: Column, raw: RawColumn) -> NDArray[np.float64]:
         raise TableError(
             f"Column {column.name!r} holds {found}, expected {expected} as in the training table: convert it first."
         )
-    return raw.values.astype(np.float64)
+    return raw.values.astype(np.float64, copy=False)
 
 
 def read_texts(column: Column, texts: Sequence[str]) -> NDArray[np.float64]:
@@ -232,7 +232,8 @@ def check_infinity(values: NDArray[np.floating], name: str) -> None:
 
 def _encode_values(column: Column, values: NDArray[np.floating], fill: float, out: NDArray[np.floating]) -> None:
     missing = np.isnan(values)
-    out[:, 0] = np.where(missing, fill, values)
+    out[:, 0] = values
+    out[missing, 0] = fill
     for i, cycle in enumerate(column.cycles):
         phase = 2.0 * np.pi * np.mod(values - MONDAY, CYCLES[cycle]) / CYCLES[cycle]
         out[:, 1 + 2 * i] = np.where(missing, 0.0, np.sin(phase))

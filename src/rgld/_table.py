@@ -151,23 +151,26 @@ MANY_TEXTS = 10_000
 def _read_texts(name: str, series: Any, kind: str) -> RawColumn:
     """Number the different texts."""
     missing = np.asarray(series.is_null().to_numpy(), dtype=bool)
+    present = series.drop_nulls()
     try:
-        different = series.drop_nulls().unique()
+        different = present.unique()
         if 0 < len(different) <= MANY_TEXTS:
             texts = sorted(different.to_list())
             filled = series.fill_null(texts[0]) if missing.any() else series
             codes = filled.replace_strict(texts, list(range(len(texts))), return_dtype=nw.Int64).to_numpy()
             return text_column(name, np.where(missing, -1, codes), texts, kind)
     except UnicodeEncodeError:  # half a character, which Python's strings may hold and Arrow's may not
-        pass
-    values = series.to_list()
-    return _number_texts(name, ["" if gone else value for gone, value in zip(missing, values, strict=True)], kind)
+        return _number_texts(name, present.to_list(), missing, kind)
+    if len(different) == len(present):  # ids: nothing to look up
+        return text_column(name, np.where(missing, -1, np.cumsum(~missing) - 1), present.to_list(), kind)
+    return _number_texts(name, present.to_list(), missing, kind)
 
 
-def _number_texts(name: str, values: list[str], kind: str) -> RawColumn:
-    """Number the different texts, in the order they come in; a gap is ""."""
-    places = {text: place for place, text in enumerate(dict.fromkeys(values))}
-    codes = np.fromiter(map(places.__getitem__, values), np.int64, len(values))
+def _number_texts(name: str, present: list[str], missing: NDArray[np.bool_], kind: str) -> RawColumn:
+    """Number the different texts in the order they come in."""
+    places = {text: place for place, text in enumerate(dict.fromkeys(present))}
+    codes = np.full(len(missing), -1)
+    codes[~missing] = np.fromiter(map(places.__getitem__, present), np.int64, len(present))
     return text_column(name, codes, list(places), kind)
 
 
@@ -205,8 +208,7 @@ def _read_objects(name: str, values: list[Any]) -> RawColumn:
         raise TableError(
             f"Column {name!r} holds {type(odd).__name__}, expected numbers, texts or dates: drop it first."
         )
-    texts = ["" if gone else _text_of(value) for value, gone in zip(values, missing, strict=True)]
-    return _number_texts(name, texts, "text")
+    return _number_texts(name, [_text_of(value) for value in present], missing, "text")
 
 
 UNREADABLE = (dict, list, tuple, set, frozenset, bytes, bytearray, complex, np.ndarray)
