@@ -1,24 +1,30 @@
-"""Score a real table that ships inside scikit-learn (569 biopsies, 30 measurements) and print the most anomalous rows.
+"""A real table from a file to an answer: which rows, why, how good.
 
-The detector sees the measurements only; the diagnosis is printed beside its answer.
+Writes a table that ships inside scikit-learn (569 biopsies, 30 measurements, the diagnosis) to a CSV file and runs the
+command on it, as you would on a file of your own. The diagnosis is left out of the model; it only measures the result.
 """
+
+import subprocess
+import sys
+from pathlib import Path
 
 from sklearn.datasets import load_breast_cancer
 
-from rgld import RGLD
+FOLDER = Path("build/demo")
+FOLDER.mkdir(parents=True, exist_ok=True)
 
 data = load_breast_cancer()
-detector = RGLD(random_state=0).fit(data.data)
-scores = detector.anomaly_score(data.data)
-branches = detector.branch_scores(data.data)
-outliers = (detector.predict(data.data) == -1).sum()
+lines = [",".join(["biopsy", *(name.replace(" ", "_") for name in data.feature_names), "diagnosis"])]
+for number, (values, target) in enumerate(zip(data.data, data.target, strict=True)):
+    lines.append(",".join([f"B{number:03d}", *map(repr, map(float, values)), str(data.target_names[target])]))
+(FOLDER / "biopsies.csv").write_text("\n".join(lines) + "\n")
 
-print(f"Breast cancer (Wisconsin): {len(scores)} biopsies, {data.data.shape[1]} measurements, no labels used.")
-print(f"Scaling chosen: {detector.preprocessing_}. Outliers at the automatic threshold: {outliers}.\n")
-print("  row   score  global   local  diagnosis   mean radius  mean area  worst concavity")
-for row in scores.argsort()[::-1][:10]:
-    radius, area, concavity = data.data[row, [0, 3, 26]]
-    print(
-        f"{row:5d}  {scores[row]:.4f}  {branches.global_score[row]:.4f}  {branches.local_score[row]:.4f}"
-        f"  {data.target_names[data.target[row]]:<10} {radius:12.2f} {area:10.1f} {concavity:16.3f}"
-    )
+rgld = str(Path(sys.executable).with_name("rgld"))
+columns = ["--id", "biopsy", "--label", "diagnosis"]
+for arguments in (
+    ["score", "biopsies.csv", *columns, "--top", "5"],
+    ["report", "biopsies.csv", *columns, "--out", "report.html", "--force"],
+):
+    print(f"\n$ rgld {' '.join(arguments)}\n", flush=True)
+    subprocess.run([rgld, *arguments], cwd=FOLDER, check=True)
+print(f"\nOpen {FOLDER / 'report.html'} in a browser.")
