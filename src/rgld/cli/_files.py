@@ -7,7 +7,6 @@ not its name. Files come from strangers: what cannot be read is one sentence, an
 import codecs
 import csv
 import gzip
-import os
 import re
 import shutil
 import sys
@@ -330,8 +329,3 @@ def _ragged_line(file: TableFile) -> str:
         except csv.Error as error:
             return f"line {reader.line_num} cannot be read ({error})"
     return ""
-
-
-def remove_quietly(path: str | os.PathLike[str]) -> None:
-    """Remove a file if it is there."""
-    Path(path).unlink(missing_ok=True)
