@@ -308,8 +308,8 @@ def test_hostile_texts_are_texts():
         "\ud800",
         "\U000e0001",
         "'; drop table",
-        "é",
-        "é",
+        "\u00e9",
+        "e\u0301",
     ]
     table = pd.DataFrame({"a": np.random.default_rng(0).normal(size=90), "odd": pd.Series(odd * 10, dtype=object)})
     detector = RGLD(**SMALL).fit(table)
@@ -391,17 +391,21 @@ def wide(n):
     return pl.DataFrame(table)
 
 
-def test_reading_and_encoding_are_fast():
-    """A tenth of a million rows, in a tenth of what a million may take; the fastest of three."""
-    table = wide(100_000)
+def seconds_to_encode(n):
+    """Return the processor time that reading, learning and encoding take, the least of three."""
+    table = wide(n)
     taken = []
     for _ in range(3):
-        start = time.perf_counter()
+        start = time.process_time()
         columns = read_table(RGLD(), table, fitting=True)
-        encoding = fit_encoding(columns)
-        encode(encoding, columns)
-        taken.append(time.perf_counter() - start)
-    assert min(taken) < 0.6
+        encode(fit_encoding(columns), columns)
+        taken.append(time.process_time() - start)
+    return min(taken)
+
+
+def test_reading_and_encoding_are_fast():
+    """A tenth of a million rows in a fifth of what a million may take: a loop over cells would take longer."""
+    assert seconds_to_encode(100_000) < 0.6
 
 
 PAGE = Path(__file__).parents[1] / "docs" / "tables.md"
@@ -411,3 +415,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "tables.md"
 def test_the_example_of_the_page():
     result = doctest.testfile(str(PAGE), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE)
     assert result.attempted > 10 and result.failed == 0
+
+
+if __name__ == "__main__":
+    print(f"1,000,000 x 20: {seconds_to_encode(1_000_000):.2f} s")
