@@ -107,7 +107,7 @@ def reproduction(detector: RGLD, command: str) -> dict[str, Any]:
     ]
     seeded = isinstance(detector.random_state, (int, np.integer))
     note = (
-        "The same command on the same table gives the same scores, to the bit."
+        "The same settings and the same table give the same scores, on the same machine to the bit."
         if seeded
         else "No seed was set (random_state), so another fit gives slightly different scores."
     )

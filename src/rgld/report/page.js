@@ -71,7 +71,7 @@
       { label: data.counted ? "Row" : data.row_name, key: (row) => row.id, kind: "id" },
       { label: "Score", key: (row) => row.score, kind: "number", high: true },
       ...(data.has_p_values ? [{ label: "p-value", key: (row) => row.p, kind: "number" }] : []),
-      { label: "Strongest column", key: (row) => row.strongest, kind: "tags" },
+      { label: "Strongest", key: (row) => row.strongest, kind: "tags" },
       { label: "Why", kind: "reasons" },
     ];
     let sorted = { head: heads[0], down: false };
