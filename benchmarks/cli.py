@@ -80,7 +80,9 @@ def main() -> None:
         page = str(folder / "report.html")
         seconds, peak = timed(RGLD, "report", wide, "--id", "id", "--out", page, "--quiet")
         size = Path(page).stat().st_size / 1e6
-        print(f"rgld report, 50,000 x 30:       {seconds:6.1f} s, {peak:5.0f} MiB, a page of {size:.1f} MB (limit 20 s)")
+        print(
+            f"rgld report, 50,000 x 30:       {seconds:6.1f} s, {peak:5.0f} MiB, a page of {size:.1f} MB (limit 20 s)"
+        )
     peak_self = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"(this program itself: {peak_self:.0f} MiB)")
 

@@ -117,7 +117,8 @@ class Encoding:
     @cached_property
     def weights(self) -> NDArray[np.float64]:
         """Shape (e,): what views multiply the encoded columns by. A value, a rarity and a gap count as a column each;
-        the values of a category share one, as do the sine and cosine of a cycle."""
+        the values of a category share one, as do the sine and cosine of a cycle; a date itself, which every table is
+        at the end of, counts half."""
         return np.array([weight for column in self.columns for weight in _weights(column)])
 
     @cached_property
@@ -141,8 +142,10 @@ def _weights(column: Column) -> Iterator[float]:
     for part in column.parts:
         if column.kind == "category":
             yield 1.0 if part == "rarity" else len(column.one_hot) ** -0.5
+        elif "of the" in part:
+            yield 0.5**0.5
         else:
-            yield 0.5**0.5 if "of the" in part else 1.0
+            yield 0.5 if column.kind == "time" else 1.0
 
 
 def as_texts(raw: RawColumn) -> tuple[NDArray[np.int64], tuple[str, ...]]:

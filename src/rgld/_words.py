@@ -26,6 +26,8 @@ NEAR_PHASE = 1 / 48
 """Times closer than this part of a cycle are at the same time of it: half an hour of a day ..."""
 RARE_PHASE = 0.25
 """... and it is an unusual one if it has less than this part of what an even spread would give it."""
+LONG_SPAN = 3 * DAY
+"""Ranges of dates at least as long are said in days."""
 LONGEST_VALUE = 60
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 TIMES_OF = {"day": "time of day", "week": "time of the week", "year": "time of the year"}
@@ -190,6 +192,8 @@ def _with_usual(column: Column, value: Value, low: float, high: float) -> tuple[
     if column.kind == "number" and value.number not in (low, high) and texts[0] in texts[1:]:
         texts = [f"{number:.15g}" for number in numbers]
     text, *bounds = texts
+    if column.kind == "time" and high - low >= LONG_SPAN:
+        bounds = [bound[:10] for bound in bounds]
     return text, f"usually {bounds[0]}" if bounds[0] == bounds[1] else f"usually {bounds[0]} to {bounds[1]}"
 
 

@@ -49,7 +49,7 @@ def payments(seed: int) -> pl.DataFrame:
     """Return payments by card: ordinary ones, and seven strange ones named in the last column."""
     rng = np.random.default_rng(seed)
     shop = rng.choice(len(MERCHANTS), N_ROWS, p=_shares(len(MERCHANTS)))
-    amount = np.array(TYPICAL)[shop] * rng.lognormal(0.0, 0.35, N_ROWS)
+    amount = np.array(TYPICAL)[shop] * rng.lognormal(0.0, 0.2, N_ROWS)
     hour = np.clip(rng.normal(14.0, 3.0, N_ROWS), 7.0, 22.0)
     day = rng.integers(0, 92, N_ROWS)
     times = [START + timedelta(days=int(d), seconds=int(3600 * h)) for d, h in zip(day, hour, strict=True)]
@@ -59,7 +59,7 @@ def payments(seed: int) -> pl.DataFrame:
         "time": times,
         "merchant": [MERCHANTS[s] for s in shop],
         "amount": amount.round(2),
-        "items": np.maximum(1, rng.poisson(amount / 12.0)),
+        "items": 1 + rng.binomial(6, np.clip(amount / 150.0, 0.0, 0.6)),
         "country": rng.choice(["DE", "FR", "NL", "BE", "AT"], N_ROWS, p=[0.6, 0.2, 0.1, 0.06, 0.04]),
         "card": rng.choice(["chip", "contactless", "online"], N_ROWS, p=[0.3, 0.55, 0.15]),
         "age": [None if gap else int(age) for gap, age in zip(rng.random(N_ROWS) < 0.08, ages, strict=True)],
