@@ -30,6 +30,9 @@ MONDAY = 4 * DAY
 KINDS = ("number", "boolean", "time", "duration", "category", "dropped")
 
 
+VALUE_ALONE = ("value",)
+
+
 @dataclass(frozen=True)
 class Column:
     """How one column is read."""
@@ -68,6 +71,8 @@ class Column:
     @property
     def parts(self) -> tuple[str, ...]:
         """The names of its encoded columns."""
+        if self.kind == "number" and not self.gap_share:  # most columns, and thousands of them in wide tables
+            return VALUE_ALONE
         if self.kind == "dropped":
             return ()
         if self.kind == "category":
@@ -112,6 +117,8 @@ class Encoding:
     @cached_property
     def starts(self) -> NDArray[np.intp]:
         """The first encoded column of each column, shape (d,)."""
+        if self.is_plain:
+            return np.arange(len(self.columns))
         return np.cumsum([0, *(len(column.parts) for column in self.columns)])[:-1]
 
     @cached_property
@@ -124,13 +131,15 @@ class Encoding:
     @cached_property
     def is_indicator(self) -> NDArray[np.bool_]:
         """Shape (e,): encoded columns of two values, which are normal scores already and are not scaled again."""
+        if self.is_plain:
+            return np.zeros(len(self.columns), bool)
         flags = [part.startswith("is ") for column in self.columns for part in column.parts]
         return np.array(flags, dtype=bool)
 
     @cached_property
     def is_plain(self) -> bool:
         """The encoded matrix of an array without gaps is the array itself."""
-        return all(column.parts == ("value",) and column.kind != "time" for column in self.columns)
+        return all(column.parts == VALUE_ALONE and column.kind != "time" for column in self.columns)
 
     @cached_property
     def dropped(self) -> frozenset[str]:

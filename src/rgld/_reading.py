@@ -70,6 +70,8 @@ def _encoding_of(learned: Sequence[Learned], n_rows: int) -> Encoding:
 
 def with_medians(encoding: Encoding, medians: NDArray[np.float64]) -> Encoding:
     """Return the encoding with the medians of the encoded columns as fill where the training rows had no gaps."""
+    if encoding.is_plain:
+        return replace(encoding, fill=medians.copy())
     fill = encoding.fill.copy()
     for column, start in zip(encoding.columns, encoding.starts, strict=True):
         if column.kind not in ("dropped", "category") and not column.has_gaps:
