@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 MISSING_WORDS = frozenset(
     {"", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA"}
-    | {"NULL", "NaN", "None", "n/a", "nan", "null"}
+    | {"NULL", "NaN", "None", "n/a", "nan", "null", "-", "--", "?"}
 )
-"""What pandas reads as missing in a CSV file: the same table must read the same whoever read the file."""
+"""What pandas reads as missing in a CSV file, so that a table reads the same whoever read the file; and what people type
+where they have no value."""
 
 LONGEST_TEXT = 200
 """Texts are told apart by so many characters: a model file lists values, not documents."""
@@ -25,7 +26,8 @@ LONGEST_TEXT = 200
 TRUTH = {"true": 1.0, "false": 0.0}
 
 _PLAIN_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.ASCII | re.IGNORECASE)
-_GROUPED_NUMBER = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?", re.ASCII)
+_GROUPED_NUMBER = re.compile(r"[+-]?\d{1,3}((,\d{3})+|('\d{3})+|(’\d{3})+|([  ]\d{3})+)(\.\d*)?", re.ASCII)
+_BRACKETED = re.compile(r"\(([^()]+)\)")
 _UNITS = "$€£¥% "
 
 ISO = "ISO 8601"
@@ -97,18 +99,20 @@ def at_places(values: NDArray[np.float64], codes: NDArray[np.integer]) -> NDArra
 
 
 def read_numbers(texts: Sequence[str]) -> NDArray[np.float64]:
-    """Return the numbers the texts stand for, NaN for a text that is none: 12, 1e-3, 1,234.50, -$9.99, 45 %."""
+    """Return the numbers the texts stand for, NaN for a text that is none: 12, 1e-3, 1,234.50, 1'234, -$9.99, (5), 45 %."""
     return np.array([_number(text) for text in texts], dtype=np.float64)
 
 
 def _number(text: str) -> float:
     stripped = text.strip().strip(_UNITS)
+    if bracketed := _BRACKETED.fullmatch(stripped):  # a loss, in accounts
+        return -_number(bracketed[1])
     if stripped[:1] in ("-", "+"):
         stripped = stripped[0] + stripped[1:].lstrip(_UNITS)
     if _PLAIN_NUMBER.fullmatch(stripped):
         return float(stripped)
     if _GROUPED_NUMBER.fullmatch(stripped):
-        return float(stripped.replace(",", ""))
+        return float(re.sub("[,'’  ]", "", stripped))
     return math.nan
 
 

@@ -69,7 +69,8 @@ class Explanation:
     def reasons(self, row: int, n_columns: int = 3) -> list[str]:
         """Return what is unusual about a row, column by column, the most important first.
 
-        None for a row that no view finds unusual; columns that contribute less than a tenth of the first are left out.
+        None for a row that no view finds unusual; columns that contribute less than a tenth of the first are left out,
+        and, in a row that does not stand out, values that are unusual only beside the others.
         """
         row = range(len(self))[row]
         model = self._model
@@ -79,9 +80,14 @@ class Explanation:
         if not chosen:
             return []
         (values,) = _words.values_of(model.encoding, self._table, np.array([row]), chosen)
-        return [
+        found = [
             _words.reason(model.encoding, j, value, model.sample.rows) for j, value in zip(chosen, values, strict=True)
         ]
+        n_used = sum(column.kind != "dropped" for column in model.encoding.columns)
+        stands_out = n_used > 1 and any(
+            scores is not None and scores[row] > HIGH for scores in (self.global_score, self.local_score)
+        )
+        return [reason for reason in found if stands_out or _words.BESIDE not in reason]
 
     def kind(self, row: int) -> str:
         """Return how a row stands out: in a broadly thin region, away from its nearest rows, both, or not clearly."""

@@ -20,10 +20,12 @@ ID_SHARE = 0.9
 """A text column with a larger share of different values is an id or free text: no value says anything about another."""
 LEAST_IDS = 20
 """Different whole numbers count as ids from this many on."""
-ID_NAMES = re.compile(r"(?i:(^|[^a-z])(id|uuid|guid|key))$|[a-z](Id|ID|UUID|GUID|Key)$")
+ID_NAMES = re.compile(r"(?i:(^|[^a-z])(id|uid|uuid|guid|key))$|[a-z](Id|ID|UID|UUID|GUID|Key)$")
 """Names of ids end in such a word: user_id, userId; not in such letters: paid."""
 WEEK_SPAN, YEAR_SPAN = 4 * WEEK, 2 * YEAR
 """Shorter tables know no weekly habits and no seasons."""
+HINT_SHARE = 0.5
+"""A text column with this share of numbers says so."""
 NO_VALUE = "it has no value"
 
 Learned = tuple[Column, float]
@@ -102,7 +104,7 @@ def _learn_text(raw: RawColumn, asked: str | None) -> Learned:
     texts, counts = raw.texts, np.bincount(raw.values[raw.values >= 0].astype(np.int64), minlength=len(raw.texts))
     column = _typed_column(raw.name, texts, counts, asked)
     if column is None:
-        return _category(raw, asked), 0.0
+        return _with_hint(_category(raw, asked), texts, counts), 0.0
     values = read_texts(column, texts)
     unread = np.flatnonzero(np.isnan(values))
     if len(unread) == len(values):
@@ -115,6 +117,17 @@ def _learn_text(raw: RawColumn, asked: str | None) -> Learned:
         note = f"{counts[unread].sum():,} values are no {_PLURALS[column.kind]} and count as missing, such as {first}"
         column = replace(column, note=note)
     return _learn_numbers(column, at_places(values, raw.values.astype(np.int64)), asked)
+
+
+def _with_hint(column: Column, texts: Sequence[str], counts: NDArray[np.intp]) -> Column:
+    """Return the column with a note if many of its texts, but not enough, are numbers or dates."""
+    if not _cells.some_are_numbers(texts, counts):
+        return column
+    share = counts[~np.isnan(_cells.read_numbers(texts))].sum() / counts.sum()
+    if share < HINT_SHARE:
+        return column
+    hint = f"{100 * share:.0f} % of its values are numbers: it can be read as 'number'"
+    return replace(column, note=f"{column.note}; {hint}" if column.note else hint)
 
 
 _PLURALS = {"number": "numbers", "time": "dates", "duration": "durations"}

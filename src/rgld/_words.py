@@ -14,6 +14,8 @@ from . import _cells
 from ._cells import RawColumn
 from ._encoding import CYCLES, DAY, MONDAY, Column, Encoding, as_texts, read_texts, read_values
 
+BESIDE = "unusual beside the other values"
+"""Said of a value that is none by itself."""
 USUAL = (0.025, 0.975)
 """The usual range of a column holds 95 % of the training rows."""
 FAR = 1.0
@@ -145,7 +147,7 @@ def _truth_reason(name: str, value: Value, seen: NDArray[np.float64]) -> str:
     share = float(np.mean(seen == value.number)) if len(seen) else 0.0
     # The sample may miss what is rarer than one of its rows.
     shown_share = _percent(share) if share else f"under {_percent(1.0 / max(len(seen), 1))}"
-    beside = ", unusual beside the other values" if share > COMMON else ""
+    beside = f", {BESIDE}" if share > COMMON else ""
     return f"{name} is {value.text}{beside} ({shown_share} of the rows)"
 
 
@@ -165,7 +167,7 @@ def _value_reason(name: str, column: Column, value: Value, seen: NDArray[np.floa
         weekday = WEEKDAYS[int((value.number - MONDAY) // DAY) % 7]
         return f"{said} is at an unusual {TIMES_OF[cycle]}" + (f" (a {weekday})" if cycle == "week" else "")
     if inside:
-        return f"{said} is unusual beside the other values ({usual})"
+        return f"{said} is {BESIDE} ({usual})"
     if column.kind == "time":
         return f"{said} is {'later' if value.number > high else 'earlier'} than usual ({usual})"
     width = high - low or float(seen.max()) - float(seen.min())
@@ -207,7 +209,7 @@ def _category_reason(name: str, column: Column, text: str, n_rows: int) -> str:
         return f"{value} was never seen in {n_rows:,} rows" if text else f"{value}, which it never was in training"
     if count > COMMON * n_rows:
         share = f"{_percent(count / n_rows)} of the rows"
-        return f"{value}{' is' if text else ','} unusual beside the other values ({share})"
+        return f"{value}{' is' if text else ','} {BESIDE} ({share})"
     return f"{value}{' seen' if text else ', seen'} {_times(count)} in {n_rows:,} rows"
 
 
