@@ -20,6 +20,7 @@ and are added up to the columns of the table.
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
@@ -48,6 +49,10 @@ BROAD_SHARE = 0.25
 NEAR = 0.01
 """Distances below this part of the references' spread count as this, when distances are compared: in views of few
 values most rows have a twin."""
+
+
+_ONE_AT_A_TIME = Lock()
+"""The limit on BLAS threads is one of the whole process: two that overlap would restore each other's."""
 
 
 class Contributions(NamedTuple):
@@ -104,7 +109,7 @@ def contributions(model: Model, matrix: NDArray[np.floating], n_threads: int) ->
         if ratio is not None:
             ratio[block] = found.distance_ratio
 
-    with threadpool_limits(1, "blas"), ThreadPoolExecutor(n_threads) as pool:
+    with _ONE_AT_A_TIME, threadpool_limits(1, "blas"), ThreadPoolExecutor(n_threads) as pool:
         list(pool.map(explain_block, range(0, len(matrix), step)))
     return Contributions(by_column, ratio)
 

@@ -87,7 +87,7 @@ def _one_or_several(one: Constraint) -> Constraint:
 
 def _are_readings(value: Any) -> bool:
     return value is None or (
-        isinstance(value, Mapping)
+        isinstance(value, dict)
         and all(isinstance(name, str) and isinstance(kind, str) and kind in READINGS for name, kind in value.items())
     )
 

@@ -12,17 +12,16 @@ import hashlib
 import json
 import math
 import os
-import secrets
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ._atomic import written_beside
 from .exceptions import ModelFileError
 
 MAX_FILE_BYTES = 2 * 2**30
@@ -55,21 +54,10 @@ Specs = Mapping[str, ArraySpec]
 def write_tensors(
     path: str | os.PathLike[str], metadata: Mapping[str, str], arrays: Mapping[str, NDArray[Any]]
 ) -> None:
-    """Write the file beside its final place, then rename it: a crash leaves the old file whole."""
-    target = Path(path).resolve()
-    if target.is_dir():
-        raise IsADirectoryError(f"Expected the name of a file to write, got a folder: {os.fspath(path)!r}.")
+    """Write the file; a crash leaves an old one whole."""
     content = _content(metadata, arrays)
-    beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
-    with open(beside, "xb") as file:
-        try:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-            os.replace(beside, target)
-        except BaseException:
-            beside.unlink(missing_ok=True)
-            raise
+    with written_beside(path) as beside:
+        beside.write_bytes(content)
 
 
 def _content(metadata: Mapping[str, str], arrays: Mapping[str, NDArray[Any]]) -> bytes:

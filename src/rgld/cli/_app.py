@@ -11,6 +11,7 @@ from rgld.exceptions import RGLDError
 
 from . import bench, demo, explain, fit, info, report, score
 from ._lists import spread_lists
+from ._show import printable
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=rgld.__doc__)
 for command in (fit.fit, score.score, explain.explain, report.report, info.info, demo.demo):
@@ -37,6 +38,8 @@ def run(arguments: list[str]) -> NoReturn:
             print(error.format_message())
             raise SystemExit(2) from None
         _fail(error.format_message())
+    except FileNotFoundError as error:
+        _fail(f"There is no file {error.filename}: check the path." if error.filename else str(error))
     except (RGLDError, OSError, ImportError) as error:
         _fail(str(error))
     except (KeyboardInterrupt, typer.Abort):
@@ -45,12 +48,12 @@ def run(arguments: list[str]) -> NoReturn:
     except Exception as error:
         if os.environ.get("RGLD_DEBUG"):
             raise
-        what = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        what = printable(" ".join(f"{type(error).__name__}: {error}".split())[:300])
         print(f"rgld: a defect of rgld, not of your input ({what}): RGLD_DEBUG=1 shows where.", file=sys.stderr)
         raise SystemExit(1) from None
     raise SystemExit(code if isinstance(code, int) else 0)
 
 
 def _fail(message: str) -> NoReturn:
-    print(f"rgld: {' '.join(message.split())}", file=sys.stderr)
+    print(printable(f"rgld: {' '.join(message.split())}"), file=sys.stderr)
     raise SystemExit(2)

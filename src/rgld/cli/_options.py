@@ -3,29 +3,18 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 
+from rgld._params import READINGS
 from rgld.exceptions import ParameterError
 
 from ._files import ReadOptions
+from ._show import printable
+from ._work import Asked, Infinity, Preset
 
-
-class Preset(StrEnum):
-    """The detector's settings."""
-
-    paper = "paper"
-    fast = "fast"
-    plus = "plus"
-
-
-class Infinity(StrEnum):
-    """What to do with infinite numbers."""
-
-    error = "error"
-    clip = "clip"
+__all__ = ["Infinity", "Preset"]
 
 
 TablePath = Annotated[str, typer.Argument(help="CSV, Parquet, Arrow or NPZ file; - for standard input.")]
@@ -36,8 +25,12 @@ Out = Annotated[
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing output file.")]
 Top = Annotated[int, typer.Option("--top", min=0, help="How many of the most anomalous rows to print, with reasons.")]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")]
-PresetOption = Annotated[Preset, typer.Option("--preset", help="Settings of the detector, where one is fitted.")]
+Seed = Annotated[
+    int | None, typer.Option("--seed", min=0, help="Seed of everything random, where a model is fitted; 0.")
+]
+PresetOption = Annotated[
+    Preset | None, typer.Option("--preset", help="Settings of the detector, where one is fitted; plus.")
+]
 Id = Annotated[
     str | None, typer.Option("--id", help="Column that names the rows: not used by the model, kept in the output.")
 ]
@@ -68,6 +61,29 @@ def read_options(delimiter: str | None, encoding: str | None, decimal: str | Non
     return ReadOptions(delimiter, encoding, decimal, not no_header)
 
 
+def asked_for(
+    *,
+    id: str | None,
+    label: str | None,
+    inf: Infinity,
+    preset: Preset | None,
+    seed: int | None,
+    column: list[str] | None,
+    jobs: int | None,
+    model: str | None = None,
+    calibrate: float = 0.0,
+    rows: tuple[str, ...] = (),
+) -> Asked:
+    """Return what was asked for, or say what does not go together."""
+    if model is not None:
+        for option, given in (("--column", column), ("--preset", preset), ("--seed", seed)):
+            if given is not None and given != []:
+                raise ParameterError(f"{option} is for fitting: a model file is fitted already; leave it out.")
+    if jobs == 0:
+        raise ParameterError("--jobs must be a number of threads other than 0.")
+    return Asked(id, label, inf, preset or Preset.plus, seed or 0, readings(column), jobs, calibrate, rows)
+
+
 def readings(columns: list[str] | None) -> dict[str, str] | None:
     """Return how columns are to be read, by name."""
     found = {}
@@ -75,6 +91,8 @@ def readings(columns: list[str] | None) -> dict[str, str] | None:
         name, equals, kind = text.rpartition("=")
         if not equals or not name:
             raise ParameterError(f"--column expects NAME=KIND, such as zip=category, got {text!r} instead.")
+        if kind not in READINGS:
+            raise ParameterError(f"--column {text}: a column can be {', '.join(READINGS)}, not {kind!r}.")
         found[name] = kind
     return found or None
 
@@ -82,7 +100,7 @@ def readings(columns: list[str] | None) -> dict[str, str] | None:
 def say(text: str, quiet: bool = False) -> None:
     """Print a message where results are not."""
     if not quiet:
-        print(text, file=sys.stderr)
+        print(printable(text), file=sys.stderr)
 
 
 @contextmanager

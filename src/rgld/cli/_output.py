@@ -3,15 +3,12 @@
 In: a frame. Out: a CSV, Parquet or Arrow file, written beside its place and renamed, or CSV on standard output.
 """
 
-import os
-import secrets
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import polars as pl
 
+from rgld._atomic import written_beside
 from rgld.exceptions import ParameterError
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
@@ -19,34 +16,23 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 WRITERS = {".csv": "csv", ".parquet": "parquet", ".arrow": "ipc", ".feather": "ipc"}
 
 
-def check_out(out: str | None, *, force: bool, tables: bool = True) -> None:
+def check_out(out: str | None, *, force: bool, tables: bool = True, option: str = "--out") -> None:
     """Refuse a place that cannot be written to, before any work is done."""
-    if out is None or out == "-":
+    if out is None or (out == "-" and tables):
         return
+    if out == "-":
+        raise ParameterError(f"{option} must be the name of a file here, not standard output.")
     path = Path(out)
     if tables and path.suffix.lower() not in WRITERS:
         raise ParameterError(
-            f"--out {out}: expected a name that ends in {', '.join(WRITERS)}, or - for standard output."
+            f"{option} {out}: expected a name that ends in {', '.join(WRITERS)}, or - for standard output."
         )
     if path.is_dir():
-        raise ParameterError(f"--out {out} is a folder, expected the name of a file.")
+        raise ParameterError(f"{option} {out} is a folder, expected the name of a file.")
     if not path.parent.is_dir():
-        raise ParameterError(f"--out {out}: there is no folder {path.parent}: make it first.")
+        raise ParameterError(f"{option} {out}: there is no folder {path.parent}: make it first.")
     if path.exists() and not force:
-        raise ParameterError(f"--out {out} exists already: name another file, or pass --force to replace it.")
-
-
-@contextmanager
-def written_beside(out: str | Path) -> Iterator[Path]:
-    """Yield a path beside the target; it takes the target's place if all goes well, and is removed if not."""
-    target = Path(out)
-    beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
-    try:
-        yield beside
-        os.replace(beside, target)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
+        raise ParameterError(f"{option} {out} exists already: name another file, or pass --force to replace it.")
 
 
 def write_table(frame: pl.DataFrame, out: str) -> None:

@@ -67,7 +67,8 @@ def print_columns(detector: RGLD, file: TextIO) -> None:
     names = {"number": "numbers", "boolean": "truth values", "time": "dates", "duration": "durations"}
     names |= {"category": "categories", "dropped": "left out"}
     parts = ", ".join(f"{names[kind]} {count}" for kind, count in kinds.items())
-    print(f"{len(detector.columns_)} columns: {parts}", file=file)
+    n = len(detector.columns_)
+    print(f"{n} column{'s' * (n != 1)}: {parts}", file=file)
     noted = [column for column in detector.columns_ if column.note]
     for column in noted[:MOST_DROPPED]:
         what = "left out: " if column.kind == "dropped" else ""
@@ -86,9 +87,15 @@ def print_top(lines: list[TopLine], scored: Scored, summary: dict[str, Any], fil
     )
     if "selected" in summary:
         print(f"{summary['selected']:,} rows selected at a false-discovery rate of {summary['fdr']:g}", file=file)
+        if not summary["selected"] and summary["fewest"] > 1:
+            print(
+                f"  (with so few calibration rows fewer than {summary['fewest']:,} rows cannot be selected: "
+                "calibrate on more, or score fewer rows)",
+                file=file,
+            )
     if "auroc" in summary:
         found = f"AUROC {100 * summary['auroc']:.2f}, AUPRC {100 * summary['auprc']:.2f}"
-        print(f"{found} ({summary['anomalies']:,} labelled anomalies; labels were not used otherwise)", file=file)
+        print(f"{found} (labelled anomalies: {summary['anomalies']:,}; labels were not used otherwise)", file=file)
     if not lines:
         return
     name = scored.ids.name

@@ -6,8 +6,10 @@ it is needed: a wrong path is said at once.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,14 +17,30 @@ import polars as pl
 from numpy.typing import NDArray
 
 import rgld
+from rgld._cells import MISSING_WORDS
 from rgld._threshold import conformal_p_values, select_by_fdr
 from rgld.exceptions import ParameterError, TableError
 
 from ._files import TableFile
-from ._options import Infinity, Preset
 
 if TYPE_CHECKING:
     from rgld import RGLD, Explanation
+
+
+class Preset(StrEnum):
+    """The detector's settings."""
+
+    paper = "paper"
+    fast = "fast"
+    plus = "plus"
+
+
+class Infinity(StrEnum):
+    """What to do with infinite numbers."""
+
+    error = "error"
+    clip = "clip"
+
 
 MOST_REASONS = 1000
 """Rows that get reasons in the output, the most anomalous ones: words for a million rows are read by no one."""
@@ -42,6 +60,8 @@ class Asked:
     columns: dict[str, str] | None = None
     jobs: int | None = None
     calibrate: float = 0.0
+    rows: tuple[str, ...] = ()
+    """Ids of rows to keep instead of the most anomalous ones."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +80,8 @@ class Scored:
     """Numbers of the most anomalous rows, first the most anomalous."""
     top: pl.DataFrame
     """Their cells."""
+    notes: tuple[str, ...] = ()
+    """What could not be read."""
 
     @property
     def ranks(self) -> NDArray[np.int64]:
@@ -69,8 +91,7 @@ class Scored:
 
     def explain(self) -> Explanation:
         """Explain the most anomalous rows."""
-        named = hasattr(self.detector, "feature_names_in_")
-        return self.detector.explain(self.top if named else self.top.to_numpy())
+        return self.detector.explain(_as_fitted(self.detector, self.top))
 
 
 def make_detector(asked: Asked) -> RGLD:
@@ -118,11 +139,11 @@ def score_table(file: TableFile, asked: Asked, n_top: int) -> Scored:
     frame, features = read_training(file, asked)
     detector = make_detector(asked)
     scores = detector._fit(features)
-    p_values = 1.0 - np.searchsorted(np.sort(scores), scores, side="left") / len(scores)
-    rows = most_anomalous(scores, n_top)
+    n_at_least = len(scores) - np.searchsorted(np.sort(scores), scores, side="left")
     ids = frame[asked.id] if asked.id else _row_numbers(len(frame))
     labels = read_labels(frame[asked.label]) if asked.label else None
-    return Scored(detector, True, scores, p_values, ids, labels, rows, features[rows])
+    rows = _kept(asked, scores, ids, n_top)
+    return Scored(detector, True, scores, n_at_least / len(scores), ids, labels, rows, features[rows])
 
 
 def score_with_model(file: TableFile, asked: Asked, model: str, n_top: int, tell: Any) -> Scored:
@@ -131,48 +152,42 @@ def score_with_model(file: TableFile, asked: Asked, model: str, n_top: int, tell
     detector.n_jobs = asked.jobs
     names = _model_columns(detector, file)
     _require_columns(file, file.columns(), asked)
-    wanted = list(dict.fromkeys([*names, *(name for name in (asked.id, asked.label) if name)]))
-    numbers = {column.name: pl.Float64 for column in detector.columns_ if column.kind == "number"}
+    numbers = {
+        name: pl.Float64 for name, column in zip(names, detector.columns_, strict=True) if column.kind == "number"
+    }
     try:
-        return _score_batches(file, asked, detector, names, wanted, numbers, n_top, tell)
+        return _score_batches(file, asked, detector, names, numbers, n_top, tell)
     except TableError:
         if file.kind != "csv":
             raise
         # A cell of a column of numbers is no number: read all of them as text, and let the model's rules decide.
-        return _score_batches(file, asked, detector, names, wanted, {}, n_top, tell)
+        return _score_batches(file, asked, detector, names, {}, n_top, tell)
 
 
 def _score_batches(
-    file: TableFile,
-    asked: Asked,
-    detector: RGLD,
-    names: list[str],
-    wanted: list[str],
-    numbers: dict[str, Any],
-    n_top: int,
-    tell: Any,
+    file: TableFile, asked: Asked, detector: RGLD, names: list[str], numbers: dict[str, Any], n_top: int, tell: Any
 ) -> Scored:
+    wanted = list(dict.fromkeys([*names, *(name for name in (asked.id, asked.label) if name)]))
     scores: list[Floats] = []
     ids: list[pl.Series] = []
     labels: list[pl.Series] = []
+    unread: dict[str, tuple[int, str]] = {}
     top, top_rows, top_scores = None, np.empty(0, np.intp), np.empty(0)
     done = 0
     for frame in file.batches(wanted, numbers):
         features = frame.select(names)
         if asked.inf is Infinity.clip:
             features = clip_infinities(features, detector)
-        named = hasattr(detector, "feature_names_in_")
-        scores.append(detector.anomaly_score(features if named else features.to_numpy()))
-        if asked.id:
-            ids.append(frame[asked.id])
+        count_unread(detector, features, unread)
+        scores.append(detector.anomaly_score(_as_fitted(detector, features)))
+        ids.append(frame[asked.id] if asked.id else _row_numbers(len(frame)) + done)
         if asked.label:
             labels.append(frame[asked.label])
-        best = most_anomalous(scores[-1], n_top)
-        kept = features[best]
-        candidates = kept if top is None else pl.concat([top, kept])
+        best = _kept(asked, scores[-1], ids[-1], n_top)
+        candidates = features[best] if top is None else pl.concat([top, features[best]])
         rows = np.concatenate([top_rows, best + done])
         values = np.concatenate([top_scores, scores[-1][best]])
-        order = most_anomalous(values, n_top)
+        order = most_anomalous(values, len(values) if asked.rows else n_top)
         top, top_rows, top_scores = candidates[order], rows[order], values[order]
         done += len(frame)
         tell(done)
@@ -184,11 +199,49 @@ def _score_batches(
         False,
         every,
         conformal_p_values(calibration, every) if len(calibration) else None,
-        pl.concat(ids) if ids else _row_numbers(len(every)),
+        pl.concat(ids),
         read_labels(pl.concat(labels)) if labels else None,
         top_rows,
         top,
+        tuple(
+            f"{name}: {n:,} values cannot be read and count as missing, such as {x!r}"
+            for name, (n, x) in unread.items()
+        ),
     )
+
+
+def _as_fitted(detector: RGLD, features: pl.DataFrame) -> Any:
+    """Return rows as the detector was fitted: a frame with its names, or a plain array."""
+    if hasattr(detector, "feature_names_in_"):
+        return features
+    return features.cast(pl.Float64, strict=False).to_numpy()
+
+
+def count_unread(detector: RGLD, features: pl.DataFrame, unread: dict[str, tuple[int, str]]) -> None:
+    """Add up the texts that a model cannot read as what their column holds, by column, with an example."""
+    from rgld._encoding import read_texts
+
+    for name, column in zip(features.columns, detector.columns_, strict=True):
+        if column.kind in ("category", "dropped") or features[name].dtype != pl.String:
+            continue
+        counts = features[name].drop_nulls().value_counts()
+        texts = [text for text in counts[name] if text.strip() not in MISSING_WORDS]
+        is_bad = np.isnan(read_texts(column, texts)) if texts else np.zeros(0, bool)
+        if is_bad.any():
+            bad = [text for text, holds in zip(texts, is_bad, strict=True) if holds]
+            n = int(counts.filter(pl.col(name).is_in(bad))["count"].sum())
+            before, example = unread.get(name, (0, min(bad)[:40]))
+            unread[name] = (before + n, example)
+
+
+def _kept(asked: Asked, scores: Floats, ids: pl.Series, n_top: int) -> NDArray[np.intp]:
+    """Return the rows whose cells are kept: those asked for, or the most anomalous ones."""
+    if not asked.rows:
+        return most_anomalous(scores, n_top)
+    named = np.flatnonzero(ids.cast(pl.String).is_in(asked.rows).to_numpy())
+    # Of rows with the same name, the most anomalous one.
+    order: NDArray[np.intp] = named[np.argsort(-scores[named], kind="stable")]
+    return order[ids[order].cast(pl.String).is_first_distinct().to_numpy()]
 
 
 def _model_columns(detector: RGLD, file: TableFile) -> list[str]:
@@ -205,7 +258,10 @@ def _model_columns(detector: RGLD, file: TableFile) -> list[str]:
     missing = [str(name) for name in names if name not in present]
     if missing:
         more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
-        raise TableError(f"{file.shown} lacks columns that the model needs: {', '.join(missing[:3])}{more}.")
+        raise TableError(
+            f"{file.shown} lacks columns that the model needs: {', '.join(missing[:3])}{more}; score a table "
+            "with the columns it was fitted on."
+        )
     return [str(name) for name in names]
 
 
@@ -243,25 +299,41 @@ def read_labels(labels: pl.Series) -> NDArray[np.bool_]:
     return anomalous
 
 
+INFINITE_TEXTS = r"(?i)^\s*[+-]?inf(inity)?\s*$"
+
+
 def clip_infinities(frame: pl.DataFrame, detector: RGLD | None) -> pl.DataFrame:
     """Return the frame with infinite numbers replaced by the column's largest and smallest finite ones: of this table
-    or, for a fitted detector, of its training sample."""
+    or, for a fitted detector, of its training sample. All other cells stay as they are."""
     columns = []
-    for name, dtype in frame.schema.items():
-        if not dtype.is_float() or not frame[name].is_infinite().any():
+    for place, (name, dtype) in enumerate(frame.schema.items()):
+        if not (dtype.is_float() or dtype == pl.String):
             continue
-        finite = frame[name].filter(frame[name].is_finite())
+        column = pl.col(name)
+        infinite = column.is_infinite() if dtype.is_float() else column.str.contains(INFINITE_TEXTS)
+        if not frame.select(infinite.any()).item():
+            continue
+        finite = frame[name].cast(pl.Float64, strict=False).to_numpy()
         if detector is not None:
             encoding = detector.model_.encoding
-            place = [column.name for column in encoding.columns].index(name)
-            if encoding.columns[place].kind == "dropped":
+            if encoding.columns[place].kind in ("dropped", "category"):
                 continue
-            finite = pl.Series(detector.model_.sample.rows[:, encoding.starts[place]])
+            finite = detector.model_.sample.rows[:, encoding.starts[place]]
+        finite = finite[np.isfinite(finite)]
         if not len(finite):
             raise TableError(f"Column {name!r} holds nothing but infinities: leave it out with --column {name}=drop.")
-        values = finite.to_numpy()
-        columns.append(pl.col(name).clip(float(values.min()), float(values.max())))
+        low, high = (pl.lit(float(bound)).cast(dtype) for bound in (finite.min(), finite.max()))
+        below = column < 0 if dtype.is_float() else column.str.contains("-", literal=True)
+        columns.append(pl.when(infinite & below).then(low).when(infinite).then(high).otherwise(column).alias(name))
     return frame.with_columns(columns)
+
+
+def id_name(ids: pl.Series, taken: Sequence[str]) -> str:
+    """Return a name for the column of ids that no other column has."""
+    name = ids.name
+    while name in taken:
+        name = f"id_{name}"
+    return name
 
 
 def result_frame(scored: Scored, fdr: float | None, reasons: Sequence[str]) -> pl.DataFrame:
@@ -273,10 +345,13 @@ def result_frame(scored: Scored, fdr: float | None, reasons: Sequence[str]) -> p
         columns["p_value"] = scored.p_values
     if fdr is not None:
         columns["selected"] = selected(scored, fdr)
-    name = scored.ids.name
-    while name in (*columns, "reasons"):
-        name = f"id_{name}"
+    name = id_name(scored.ids, [*columns, "reasons"])
     return pl.DataFrame({name: scored.ids, **columns, "reasons": pl.Series(words.tolist(), dtype=pl.String)})
+
+
+def fewest_selected(scored: Scored, fdr: float) -> int:
+    """Return how many rows a selection has at least, if it has any: the smallest p-value is 1 / (h + 1)."""
+    return math.ceil(len(scored.scores) / ((len(scored.detector.model_.calibration) + 1) * fdr))
 
 
 def selected(scored: Scored, fdr: float) -> NDArray[np.bool_]:

@@ -9,10 +9,10 @@ import polars as pl
 import typer
 from numpy.typing import NDArray
 
+from rgld._atomic import written_beside
 from rgld.exceptions import ParameterError
 
 from . import _options as options
-from ._output import written_beside
 from .report import report
 from .score import score
 
@@ -71,9 +71,9 @@ def payments(seed: int) -> pl.DataFrame:
         311: ("a very large amount", {"amount": 9940.0}),
         902: ("a merchant never seen before", {"merchant": "Casino Royale"}),
         1555: ("coffee for the price of a fridge", {"merchant": "Cafe", "amount": 640.0}),
-        2210: ("paid at night", {"time": cells["time"][2210].replace(hour=3, minute=12)}),
+        2210: ("a date in the far future", {"time": cells["time"][2210].replace(year=2042)}),
         2987: ("a hundred items for almost nothing", {"items": 120, "amount": 4.2}),
-        3640: ("a customer of 109 years", {"age": 109}),
+        3640: ("a customer of 930 years", {"age": 930}),
         4444: ("a country never seen before", {"country": "ZZ"}),
     }
     for row, (words, changes) in strange.items():

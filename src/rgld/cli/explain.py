@@ -15,7 +15,7 @@ from . import _options as options
 from ._files import open_table
 from ._output import check_out, write_table
 from ._show import printable
-from ._work import Asked, Scored, score_any
+from ._work import Scored, id_name, score_any
 
 BAR = 24
 """Characters of the longest bar."""
@@ -31,8 +31,8 @@ def explain(
     out: options.Out = None,
     id: options.Id = None,
     label: options.Label = None,
-    preset: options.PresetOption = options.Preset.plus,
-    seed: options.Seed = 0,
+    preset: options.PresetOption = None,
+    seed: options.Seed = None,
     column: options.Columns = None,
     inf: options.Inf = options.Infinity.error,
     json_: options.Json = False,
@@ -50,15 +50,22 @@ def explain(
     per explained row.
     """
     check_out(out, force=force)
-    if model is not None and column:
-        raise ParameterError("--column is for fitting: a model file knows how its columns are read.")
-    asked = Asked(id, label, inf, preset, seed, options.readings(column), jobs)
-    n_top = 2**62 if row else top
+    asked = options.asked_for(
+        id=id,
+        label=label,
+        inf=inf,
+        preset=preset,
+        seed=seed,
+        column=column,
+        jobs=jobs,
+        model=model,
+        rows=tuple(row or ()),
+    )
     with (
         open_table(table, options.read_options(delimiter, encoding, decimal, no_header)) as file,
         options.progress("scoring", quiet=quiet) as tell,
     ):
-        scored = score_any(file, asked, model, n_top, tell)
+        scored = score_any(file, asked, model, top, tell)
     scored = _only(scored, row) if row else scored
     explanation = scored.explain() if len(scored.top_rows) else None
     if explanation is None:
@@ -69,7 +76,8 @@ def explain(
             f"contribution of {name}": values
             for name, values in zip(explanation.columns, explanation.contributions.T, strict=True)
         }
-        write_table(pl.DataFrame({ids.name or "id": ids, "score": explanation.anomaly_score, **columns}), out)
+        name = id_name(ids, ["score", *columns])
+        write_table(pl.DataFrame({name: ids, "score": explanation.anomaly_score, **columns}), out)
     shares = explanation.shares()
     reasons = [explanation.reasons(place) for place in range(len(scored.top_rows))]
     if json_:
@@ -89,6 +97,9 @@ def explain(
         for i, number in enumerate(scored.top_rows):
             name = printable(f"{scored.ids.name} {scored.ids[int(number)]}")
             print(f"{name}: score {explanation.anomaly_score[i]:.4f}, {explanation.kind(i)}", file=where)
+            if not shares[i].any():
+                print("  nothing unusual", file=where)
+                continue
             for reason in reasons[i]:
                 print(f"  {printable(reason)}", file=where)
             for j in np.argsort(-shares[i], kind="stable")[:6]:
@@ -101,9 +112,12 @@ def explain(
 
 def _only(scored: Scored, rows: list[str]) -> Scored:
     """Keep the rows asked for, in that order."""
-    names = {str(scored.ids[int(number)]): place for place, number in enumerate(scored.top_rows)}
+    names: dict[str, int] = {}
+    for place, number in enumerate(scored.top_rows):
+        names.setdefault(str(scored.ids[int(number)]), place)
+    what = "their number, from 0" if scored.ids.name == "row" else f"the column {scored.ids.name!r}"
     missing = [name for name in rows if name not in names]
     if missing:
-        raise ParameterError(f"--row {missing[0]}: there is no such row; rows go by {scored.ids.name}.")
+        raise ParameterError(f"--row {missing[0]}: there is no such row; rows are named by {what}.")
     places = np.array([names[name] for name in rows])
     return replace(scored, top_rows=scored.top_rows[places], top=scored.top[places])

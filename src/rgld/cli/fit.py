@@ -6,13 +6,11 @@ from typing import Annotated
 
 import typer
 
-from rgld.exceptions import ParameterError
-
 from . import _options as options
 from ._files import open_table
 from ._output import check_out
 from ._show import print_columns
-from ._work import Asked, fit_file
+from ._work import fit_file
 
 
 def fit(
@@ -20,8 +18,8 @@ def fit(
     model: Annotated[str, typer.Option("--model", "-m", "--out", "-o", help="The model file to write.")],
     id: options.Id = None,
     label: options.Label = None,
-    preset: options.PresetOption = options.Preset.plus,
-    seed: options.Seed = 0,
+    preset: options.PresetOption = None,
+    seed: options.Seed = None,
     calibrate: Annotated[
         float, typer.Option("--calibrate", help="Share of the rows held out to calibrate p-values; 0 for none.")
     ] = 0.2,
@@ -39,10 +37,10 @@ def fit(
 
     A fifth of the rows is held out of the model, so that `rgld score --model` can say how sure it is.
     """
-    check_out(model, force=force, tables=False)
-    if model == "-":
-        raise ParameterError("--model must be the name of a file: a model is not text.")
-    asked = Asked(id, label, inf, preset, seed, options.readings(column), jobs, calibrate)
+    check_out(model, force=force, tables=False, option="--model")
+    asked = options.asked_for(
+        id=id, label=label, inf=inf, preset=preset, seed=seed, column=column, jobs=jobs, calibrate=calibrate
+    )
     with open_table(table, options.read_options(delimiter, encoding, decimal, no_header)) as file:
         for note in file.notes:
             options.say(f"{file.shown}: {note}", quiet)
@@ -53,5 +51,7 @@ def fit(
         print_columns(detector, file=sys.stdout)
         held_out = len(detector.model_.calibration)
         rows = detector.model_.encoding.n_rows
-        calibrated = f", {held_out:,} held out to calibrate p-values" if held_out else ""
+        calibrated = (
+            f", {held_out:,} held out to calibrate p-values (at least {1 / (held_out + 1):.2g})" if held_out else ""
+        )
         print(f"fitted on {rows:,} rows{calibrated}; written to {model} ({Path(model).stat().st_size:,} bytes)")

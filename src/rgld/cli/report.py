@@ -10,7 +10,7 @@ import typer
 from . import _options as options
 from ._files import open_table
 from ._output import check_out
-from ._work import Asked, make_detector, read_training
+from ._work import make_detector, read_training
 
 
 def report(
@@ -18,8 +18,8 @@ def report(
     out: Annotated[str, typer.Option("--out", "-o", help="The page to write.")] = "report.html",
     id: options.Id = None,
     label: options.Label = None,
-    preset: options.PresetOption = options.Preset.plus,
-    seed: options.Seed = 0,
+    preset: options.PresetOption = None,
+    seed: options.Seed = None,
     column: options.Columns = None,
     inf: options.Inf = options.Infinity.error,
     quiet: options.Quiet = False,
@@ -37,7 +37,7 @@ def report(
     from rgld.report import write_report
 
     check_out(out, force=force, tables=False)
-    asked = Asked(id, label, inf, preset, seed, options.readings(column), jobs)
+    asked = options.asked_for(id=id, label=label, inf=inf, preset=preset, seed=seed, column=column, jobs=jobs)
     with open_table(table, options.read_options(delimiter, encoding, decimal, no_header)) as file:
         for note in file.notes:
             options.say(f"{file.shown}: {note}", quiet)

@@ -12,7 +12,7 @@ from . import _options as options
 from ._files import open_table
 from ._output import check_out, write_table
 from ._show import print_columns, print_top, top_lines
-from ._work import MOST_REASONS, Asked, Scored, result_frame, score_any
+from ._work import MOST_REASONS, Scored, fewest_selected, result_frame, score_any
 
 
 def score(
@@ -25,8 +25,8 @@ def score(
     ] = None,
     id: options.Id = None,
     label: options.Label = None,
-    preset: options.PresetOption = options.Preset.plus,
-    seed: options.Seed = 0,
+    preset: options.PresetOption = None,
+    seed: options.Seed = None,
     column: options.Columns = None,
     inf: options.Inf = options.Infinity.error,
     json_: options.Json = False,
@@ -51,15 +51,17 @@ def score(
             "--fdr needs --model: rows are selected against other rows than those the model was fitted on; "
             "fit with `rgld fit`, then score new rows."
         )
-    asked = Asked(id, label, inf, preset, seed, options.readings(column), jobs)
-    if model is not None and asked.columns:
-        raise ParameterError("--column is for fitting: a model file knows how its columns are read.")
+    asked = options.asked_for(
+        id=id, label=label, inf=inf, preset=preset, seed=seed, column=column, jobs=jobs, model=model
+    )
     n_top = max(top, MOST_REASONS if out is not None else 0)
     with open_table(table, options.read_options(delimiter, encoding, decimal, no_header)) as file:
         for note in file.notes:
             options.say(f"{file.shown}: {note}", quiet or json_)
         with options.progress("scoring", quiet=quiet) as tell:
             scored = score_any(file, asked, model, n_top, tell)
+    for note in scored.notes:
+        options.say(f"{file.shown}: {note}", quiet or json_)
     lines = top_lines(scored, n_top)
     frame = result_frame(scored, fdr, ["; ".join(line.reasons) for line in lines])
     if out is not None:
@@ -85,7 +87,7 @@ def _summary(scored: Scored, fdr: float | None, frame: Any) -> dict[str, Any]:
         "above_threshold": int((scored.scores > threshold).sum()),
     }
     if fdr is not None:
-        summary |= {"fdr": fdr, "selected": int(frame["selected"].sum())}
+        summary |= {"fdr": fdr, "selected": int(frame["selected"].sum()), "fewest": fewest_selected(scored, fdr)}
     if scored.labels is not None:
         from sklearn.metrics import average_precision_score, roc_auc_score
 

@@ -73,6 +73,8 @@ def report_data(
     _check_length("ids", ids, n)
     p = None if p_values is None else np.asarray(p_values, dtype=np.float64)
     _check_length("p_values", p, n)
+    if p is not None and not np.all((p >= 0.0) & (p <= 1.0)):
+        raise ParameterError("p_values must be numbers from 0 to 1, one for each row.")
     branches = detector._branch_scores(matrix)
     scores = _mean_of_branches(branches, model.local_weight)
     threshold = -float(detector.offset_)

@@ -9,14 +9,13 @@ import base64
 import hashlib
 import json
 import os
-import secrets
 from collections.abc import Sequence
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 from numpy.typing import ArrayLike
 
+from .._atomic import written_beside
 from .._detector import RGLD
 from ._gather import report_data
 
@@ -60,7 +59,8 @@ def write_report(
         What to run to get the same report again.
     """
     data = report_data(detector, table, source=source, ids=ids, id_name=id_name, p_values=p_values, command=command)
-    _write(Path(path), page(data))
+    with written_beside(path) as beside:
+        beside.write_bytes(page(data))
 
 
 def page(data: dict[str, Any]) -> bytes:
@@ -80,20 +80,3 @@ def page(data: dict[str, Any]) -> bytes:
 def _hash(content: str) -> str:
     """Return a hash in the words of a content security policy."""
     return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write the file beside its final place, then rename it: a crash leaves an old file whole."""
-    target = path.resolve()
-    if target.is_dir():
-        raise IsADirectoryError(f"Expected the name of a file to write, got a folder: {os.fspath(path)!r}.")
-    beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
-    with open(beside, "xb") as file:
-        try:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-            os.replace(beside, target)
-        except BaseException:
-            beside.unlink(missing_ok=True)
-            raise
