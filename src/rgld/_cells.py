@@ -7,7 +7,7 @@ apply to a messy file; they look at one cell at a time, so that a value reads th
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 
 import numpy as np
@@ -17,8 +17,8 @@ MISSING_WORDS = frozenset(
     {"", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA"}
     | {"NULL", "NaN", "None", "n/a", "nan", "null", "-", "--", "?"}
 )
-"""What pandas reads as missing in a CSV file, so that a table reads the same whoever read the file; and what people type
-where they have no value."""
+"""What pandas reads as missing in a CSV file, so that a table reads the same whoever read the file; and what people
+type where they have no value."""
 
 LONGEST_TEXT = 200
 """Texts are told apart by so many characters: a model file lists values, not documents."""
@@ -27,8 +27,9 @@ TRUTH = {"true": 1.0, "false": 0.0}
 
 _PLAIN_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.ASCII | re.IGNORECASE)
 _GROUPED_NUMBER = re.compile(r"[+-]?\d{1,3}((,\d{3})+|('\d{3})+|(’\d{3})+|([  ]\d{3})+)(\.\d*)?", re.ASCII)
-_BRACKETED = re.compile(r"\(([^()]+)\)")
+_BRACKETED = re.compile(r"\(([^()+-][^()]*)\)")
 _UNITS = "$€£¥% "
+_LONG_INTEGER = re.compile(r"([+-]?)0*([1-9]\d{15,})(\.0*)?", re.ASCII)
 
 ISO = "ISO 8601"
 _CLOCK = r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(:(?P<second>\d{2}(\.\d+)?))?( ?(?P<half>[AaPp])[Mm])?"
@@ -48,7 +49,9 @@ _DURATION = re.compile(r"((-?\d+) days?,? \+?)?(\d{1,3}):(\d{2})(:(\d{2}(\.\d+)?
 
 READABLE_SHARE = 0.9
 """A text column is one of numbers (dates) if this share of its values reads as such; the rest counts as missing."""
-MANY_TEXTS = 10_000
+LARGEST_DIGITS = 1e22
+"""Larger whole numbers are named with an exponent: up to it, the digits of a float are those of the integer."""
+MANY_TO_READ = 10_000
 """Of more different texts than this, some are looked at before all are read."""
 A_FEW = 100
 
@@ -65,9 +68,17 @@ class RawColumn:
     """Shape (n,): numbers, NaN where missing; for texts places in `texts`, -1 where missing."""
     texts: tuple[str, ...] = ()
     """The different texts of the column."""
+    exact: NDArray[np.object_] | None = None
+    """Shape (n,): whole numbers with all their digits, if some have more than a float."""
+    is_loose: bool = False
+    """The cells are Python objects, which happen to be of one kind in these rows."""
 
     def __len__(self) -> int:
         return len(self.values)
+
+    def take(self, rows: NDArray[np.intp]) -> "RawColumn":
+        """Return the column of some rows."""
+        return replace(self, values=self.values[rows], exact=None if self.exact is None else self.exact[rows])
 
     @property
     def is_text(self) -> bool:
@@ -92,6 +103,14 @@ def text_column(name: str, codes: NDArray[np.int64], texts: Sequence[str], kind:
     return RawColumn(name, kind, moved[codes], kept)
 
 
+def number_texts(name: str, present: list[str], missing: NDArray[np.bool_], kind: str) -> RawColumn:
+    """Number the different texts in the order they come in."""
+    places = {text: place for place, text in enumerate(dict.fromkeys(present))}
+    codes = np.full(len(missing), -1)
+    codes[~missing] = np.fromiter(map(places.__getitem__, present), np.int64, len(present))
+    return text_column(name, codes, list(places), kind)
+
+
 def at_places(values: NDArray[np.float64], codes: NDArray[np.integer]) -> NDArray[np.float64]:
     """Return values[codes], NaN where a code is -1."""
     chosen: NDArray[np.float64] = np.append(values, np.nan)[codes]
@@ -99,7 +118,7 @@ def at_places(values: NDArray[np.float64], codes: NDArray[np.integer]) -> NDArra
 
 
 def read_numbers(texts: Sequence[str]) -> NDArray[np.float64]:
-    """Return the numbers the texts stand for, NaN for a text that is none: 12, 1e-3, 1,234.50, 1'234, -$9.99, (5), 45 %."""
+    """Return the numbers the texts stand for, NaN for a text that is none: 12, 1e-3, 1,234.50, 1'234, -$9.99, 45 %."""
     return np.array([_number(text) for text in texts], dtype=np.float64)
 
 
@@ -196,7 +215,7 @@ def find_time_format(texts: Sequence[str], counts: NDArray[np.integer], least_sh
 
 def some_are_numbers(texts: Sequence[str], counts: NDArray[np.integer]) -> bool:
     """Tell whether reading all texts as numbers is worth the time: of many, a few and the most frequent are tried."""
-    if len(texts) <= MANY_TEXTS:
+    if len(texts) <= MANY_TO_READ:
         return True
     most = np.argpartition(counts, -A_FEW)[-A_FEW:]
     few = [*texts[:: len(texts) // A_FEW], *(texts[i] for i in most)]
@@ -214,19 +233,27 @@ def canonical(text: str) -> str:
     stripped = text.strip()
     if stripped.lower() in TRUTH:
         return stripped.lower()
+    if long := _LONG_INTEGER.fullmatch(stripped):  # an id, of which a float would lose the last digits
+        return long[1].strip("+") + long[2]
     return number_text(float(stripped)) if _PLAIN_NUMBER.fullmatch(stripped) else text
 
 
 def number_text(value: float) -> str:
     """Return a number as a category is named: the same for 3 and 3.0."""
-    return str(int(value)) if abs(value) < 1e15 and value == int(value) else repr(float(value))
+    return str(int(value)) if abs(value) < LARGEST_DIGITS and value == int(value) else repr(float(value))
+
+
+def truth_text(value: object) -> str:
+    """Return a truth value as a category is named."""
+    return "true" if value else "false"
 
 
 def time_text(seconds: float) -> str:
-    """Return a time as people write it, to the second, without a time of day at midnight."""
+    """Return a time in ISO 8601, which reads back to the bit, without a time of day at midnight."""
     try:
-        time = datetime.fromtimestamp(round(seconds), UTC)
-    except (ValueError, OverflowError):  # beyond the years 1 to 9999
+        # Not fromtimestamp, which knows no time before 1970 on some machines.
+        time = _EPOCH + timedelta(seconds=seconds)
+    except OverflowError:  # beyond the years 1 to 9999
         return f"{seconds:g} s"
     # Not strftime, which writes years before 1000 with fewer than four digits on some machines.
-    return time.replace(tzinfo=None).isoformat(" ").removesuffix(" 00:00:00")
+    return time.isoformat(" ").removesuffix(" 00:00:00")

@@ -248,7 +248,8 @@ class RGLD(OutlierMixin, BaseEstimator):
 
     def _learn(self, X: ArrayLike) -> Scores:
         check_parameters(self.get_params(deep=False))
-        table = read_table(self, X, fitting=True)
+        dropped = {name for name, reading in (self.columns or {}).items() if reading == "drop"}
+        table = read_table(self, X, fitting=True, unused=dropped)
         seed = root_seed(self.random_state)
         training, held_out = self._split(table, seed)
         encoding = self._fit_encoding(training)
@@ -449,7 +450,7 @@ class RGLD(OutlierMixin, BaseEstimator):
             raise ModelFileError(
                 "The model file was written by a release whose models cannot be explained: fit again and save."
             )
-        table = read_table(self, X, fitting=False)
+        table = read_table(self, X, fitting=False, shown=model.encoding.dropped)
         matrix = self._encode(table)
         branches = self._branch_scores(matrix)
         found = contributions(model, matrix, self._threads(len(matrix)))
@@ -482,7 +483,7 @@ class RGLD(OutlierMixin, BaseEstimator):
 def _taken(table: Table, rows: NDArray[np.intp]) -> Table:
     if isinstance(table, np.ndarray):
         return table[rows]
-    return [RawColumn(column.name, column.kind, column.values[rows], column.texts) for column in table]
+    return [column.take(rows) for column in table]
 
 
 def _read_alone(table: Table) -> Table:

@@ -154,30 +154,39 @@ def _weights(column: Column) -> Iterator[float]:
         elif "of the" in part:
             yield 0.5**0.5
         else:
-            yield 0.5 if column.kind == "time" else 1.0
+            yield 0.5 if column.kind == "time" and part == "value" else 1.0
 
 
 def as_texts(raw: RawColumn) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """Return a column as places in a list of different texts, -1 where missing."""
     if raw.is_text:
         return raw.values.astype(np.int64), raw.texts
-    different, codes = np.unique(raw.values, return_inverse=True)
-    if raw.kind == "boolean":
-        shown = ["true" if value else "false" for value in different]
-    else:
-        show = _cells.time_text if raw.kind == "time" else _cells.number_text
+    show = {"boolean": _cells.truth_text, "time": _cells.time_text}.get(raw.kind, _cells.number_text)
+    if raw.exact is None:
+        different, codes = np.unique(raw.values, return_inverse=True)
         shown = ["" if np.isnan(value) else show(float(value)) for value in different]
-    # Times that differ by less than a second have the same text.
+    else:
+        cells = zip(raw.exact, raw.values.tolist(), strict=True)
+        shown = ["" if np.isnan(value) else show(value) if digits is None else str(digits) for digits, value in cells]
+        codes = np.arange(len(shown))
+    # Times beyond the calendar may have the same text.
     texts = tuple(dict.fromkeys(shown))
     places = {text: place for place, text in enumerate(texts)}
     codes = np.array([places[text] for text in shown], dtype=np.int64)[codes]
     return np.where(raw.missing, -1, codes), texts
 
 
+def is_mixed(column: Column, raw: RawColumn) -> bool:
+    """Tell whether a column must be read text by text: it is of texts, or of Python objects of another kind than in
+    training, which beside a text would be texts."""
+    return raw.is_text or (raw.is_loose and (column.kind == "time") != (raw.kind == "time"))
+
+
 def read_values(column: Column, raw: RawColumn) -> NDArray[np.float64]:
     """Return a column's numbers or seconds, NaN where missing or where a text stands for none."""
-    if raw.is_text:
-        return at_places(read_texts(column, raw.texts), raw.values.astype(np.int64))
+    if is_mixed(column, raw):
+        codes, texts = as_texts(raw)
+        return at_places(read_texts(column, texts), codes)
     if (column.kind == "time") != (raw.kind == "time") and not raw.missing.all():
         found, expected = ("times" if kind == "time" else "numbers" for kind in (raw.kind, column.kind))
         raise TableError(
@@ -192,10 +201,12 @@ def read_texts(column: Column, texts: Sequence[str]) -> NDArray[np.float64]:
     Never an error: a row with a text that cannot be read has a gap, alone or among rows that can.
     """
     if column.kind == "time":
-        return _cells.read_times(texts, column.time_format or _cells.ISO)
-    if column.kind == "boolean":
-        return _cells.read_truths(texts)
-    numbers = _cells.read_numbers(texts)
+        times = _cells.read_times(texts, _cells.ISO)
+        if column.time_format not in ("", _cells.ISO):
+            # No text is a date of both formats. Objects among texts are written in ISO 8601.
+            times = np.fmax(times, _cells.read_times(texts, column.time_format))
+        return times
+    numbers = _cells.read_truths(texts)
     return np.fmax(numbers, _cells.read_durations(texts)) if column.kind == "duration" else numbers
 
 

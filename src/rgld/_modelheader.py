@@ -1,7 +1,7 @@
 """The header of a model file: what it must say, and which arrays follow from it.
 
-In: the metadata and array specs of a file. Out: a `Header`, or a `ModelFileError`. All shapes follow from ten sizes:
-a file whose arrays do not have the types and shapes its sizes imply is refused before an array is read.
+In: the metadata and array specs of a file. Out: a `Header`, or a `ModelFileError`. All shapes follow from the
+`Sizes`: a file whose arrays do not have the types and shapes its sizes imply is refused before an array is read.
 """
 
 from collections.abc import Callable, Mapping
@@ -93,7 +93,7 @@ def check_header(metadata: Mapping[str, str], specs: Specs) -> Header:
             "use the release that wrote it, or fit again."
         )
     content = parse_json(metadata.get("detector", "null"))
-    header = _parse_detector(_from_version_1(content) if metadata["version"] == "1" else content)
+    header = _parse_detector(_from_version_1(content, specs) if metadata["version"] == "1" else content)
     expected = _expected_specs(header, specs, metadata["version"])
     if set(specs) != set(expected):
         different = sorted(set(specs) ^ set(expected))[0]
@@ -106,7 +106,7 @@ def check_header(metadata: Mapping[str, str], specs: Specs) -> Header:
     return header
 
 
-def _from_version_1(content: Any) -> Any:
+def _from_version_1(content: Any, specs: Specs) -> Any:
     """Return the content as version 2 has it, as far as it can be told apart: what is wrong with it is found later."""
     if not isinstance(content, dict):
         return content
@@ -117,7 +117,9 @@ def _from_version_1(content: Any) -> Any:
     if len(parameters) != len(own) + len(PARAMETERS_OF_VERSION_2):
         raise ModelFileError("The model file has parameters that its version does not know.")
     names, n_columns = content.get("feature_names"), sizes.get("n_columns")
-    if type(n_columns) is not int or not 0 < n_columns <= MAX_COLUMNS:
+    center = specs.get("scaling.center")
+    # A column is described at length: none for which the file has no numbers.
+    if type(n_columns) is not int or n_columns < 1 or center is None or center.shape != (n_columns,):
         raise ModelFileError("The model file gives sizes that no fitted model has.")
     names = names if isinstance(names, list) else [f"column {j}" for j in range(n_columns)]
     columns = [{**_PLAIN_COLUMN, "name": name} for name in names]
@@ -223,7 +225,9 @@ def _parse_sizes(content: Any) -> Sizes:
         and has_global == (sizes.n_random_features > 0) == (sizes.n_bandwidths > 0)
         and has_local == (sizes.n_neighbors > 0)
         and (sizes.n_neighbors < sizes.n_references <= sizes.n_rows or not has_local)
+        and (sizes.n_sample_rows == 0 or 2 <= sizes.n_sample_rows <= sizes.n_rows)
         and sizes.n_sample_views <= sizes.n_local_views
+        and (sizes.n_sample_views > 0) == (has_local and sizes.n_sample_rows > 0)
         and sizes.n_sample_rows * sizes.n_columns <= max(LARGEST_SAMPLE, 2 * sizes.n_columns * sizes.n_references)
         and sizes.n_columns <= MAX_COLUMNS
     )

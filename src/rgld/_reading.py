@@ -24,9 +24,12 @@ ID_NAMES = re.compile(r"(?i:(^|[^a-z])(id|uid|uuid|guid|key))$|[a-z](Id|ID|UID|U
 """Names of ids end in such a word: user_id, userId; not in such letters: paid."""
 WEEK_SPAN, YEAR_SPAN = 4 * WEEK, 2 * YEAR
 """Shorter tables know no weekly habits and no seasons."""
+SPAN_QUANTILES = (0.01, 0.99)
+"""A table spans the time between these: one mistyped year makes no seasons."""
 HINT_SHARE = 0.5
 """A text column with this share of numbers says so."""
 NO_VALUE = "it has no value"
+EQUAL_AS_READ = f"its texts are equal in their first {_cells.LONGEST_TEXT} characters"
 
 Learned = tuple[Column, float]
 """How a column is read, and what fills its gaps."""
@@ -93,11 +96,14 @@ def _learn(raw: RawColumn, asked: str | None) -> Learned:
         return _category(raw, asked), 0.0
     if raw.is_text:
         return _learn_text(raw, asked)
-    if asked == "time" and raw.kind != "time":
+    # As in a file of texts, where true and false are numbers too, and times and durations are none.
+    kind = "number" if asked == "number" and raw.kind == "boolean" else raw.kind
+    if asked in ("number", "time") and kind != asked:
+        held, wanted = _PLURALS[kind], {"number": "numbers", "time": "times"}[asked]
         raise TableError(
-            f"Column {name!r} holds numbers, which cannot be read as times: leave it as it is, or 'drop' it."
+            f"Column {name!r} holds {held}, which cannot be read as {wanted}: leave it as it is, or 'drop' it."
         )
-    return _learn_numbers(Column(name, raw.kind), raw.values.astype(np.float64), asked)
+    return _learn_numbers(Column(name, kind), raw.values.astype(np.float64), asked)
 
 
 def _learn_text(raw: RawColumn, asked: str | None) -> Learned:
@@ -120,7 +126,7 @@ def _learn_text(raw: RawColumn, asked: str | None) -> Learned:
 
 
 def _with_hint(column: Column, texts: Sequence[str], counts: NDArray[np.intp]) -> Column:
-    """Return the column with a note if many of its texts, but not enough, are numbers or dates."""
+    """Return the column with a note if many of its texts, but not enough, are numbers."""
     if not _cells.some_are_numbers(texts, counts):
         return column
     share = counts[~np.isnan(_cells.read_numbers(texts))].sum() / counts.sum()
@@ -130,7 +136,7 @@ def _with_hint(column: Column, texts: Sequence[str], counts: NDArray[np.intp]) -
     return replace(column, note=f"{column.note}; {hint}" if column.note else hint)
 
 
-_PLURALS = {"number": "numbers", "time": "dates", "duration": "durations"}
+_PLURALS = {"number": "numbers", "boolean": "truth values", "time": "dates", "duration": "durations"}
 
 
 def _typed_column(name: str, texts: Sequence[str], counts: NDArray[np.intp], asked: str | None) -> Column | None:
@@ -167,7 +173,7 @@ def _learn_numbers(column: Column, values: NDArray[np.float64], asked: str | Non
             if column.kind == "number" and (note := _id_note(column.name, values, low, high)):
                 return replace(column, kind="dropped", note=note), 0.0
         if column.kind == "time":
-            column = replace(column, cycles=_cycles(present, low, high))
+            column = replace(column, cycles=_cycles(present))
     return (column, 0.0) if whole else _with_gaps(column, values)
 
 
@@ -185,12 +191,14 @@ def _with_gaps(column: Column, values: NDArray[np.float64]) -> Learned:
     return replace(column, gap_share=float(missing.mean())), float(median)
 
 
-def _cycles(values: NDArray[np.float64], low: float, high: float) -> tuple[str, ...]:
+def _cycles(values: NDArray[np.float64]) -> tuple[str, ...]:
     """Return the cycles that times go through: the time of day, the day of the week, the season."""
+    low, high = np.quantile(values, SPAN_QUANTILES, method="nearest")
+    span = high - low
     varies = {
         "day": np.ptp(np.mod(values, DAY)) > 0,
-        "week": high - low >= WEEK_SPAN and np.ptp(np.mod(values - MONDAY, WEEK) // DAY) > 0,
-        "year": high - low >= YEAR_SPAN,
+        "week": span >= WEEK_SPAN and np.ptp(np.mod(values - MONDAY, WEEK) // DAY) > 0,
+        "year": span >= YEAR_SPAN,
     }
     return tuple(cycle for cycle, does in varies.items() if does)
 
@@ -214,7 +222,8 @@ def _category(raw: RawColumn, asked: str | None) -> Column:
     n_values = int((counts > 0).sum())
     if asked is None:
         if n_values == 1 and n_present == len(codes):
-            return Column(raw.name, "dropped", "it is constant")
+            is_cut = len(texts[int(codes[0])]) == _cells.LONGEST_TEXT
+            return Column(raw.name, "dropped", EQUAL_AS_READ if is_cut else "it is constant")
         if n_values > ID_SHARE * n_present:
             return Column(raw.name, "dropped", f"it is an id or free text: {n_values:,} values in {n_present:,} rows")
     if n_present < len(codes):

@@ -8,8 +8,6 @@ is said in one sentence that names the column.
 import contextlib
 from collections import Counter
 from collections.abc import Collection, Iterator
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
 from numbers import Real
 from typing import Any
 
@@ -19,7 +17,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from ._cells import RawColumn, at_places, number_text, read_numbers, seconds_of, text_column
+from ._cells import RawColumn, at_places, number_texts, read_numbers, text_column
+from ._objects import digits_of, read_objects
 from .exceptions import TableError
 
 SMALLEST_TABLE = 2
@@ -28,17 +27,20 @@ SMALLEST_TABLE = 2
 Table = list[RawColumn] | NDArray[np.floating]
 
 
-def read_table(estimator: BaseEstimator, X: Any, *, fitting: bool, unused: Collection[str] = ()) -> Table:
+def read_table(
+    estimator: BaseEstimator, X: Any, *, fitting: bool, unused: Collection[str] = (), shown: Collection[str] = ()
+) -> Table:
     """Return the columns of a table with names, or the matrix of one without; gaps are NaN.
 
     When fitting, column names and count are set on the estimator; otherwise the table must have the same names in the
-    same order. Columns in `unused` must be there, but their values are not read.
+    same order. Columns in `unused` must be there, but their values are not read; those in `shown` are
+    read as far as they can be.
     """
     if not fitting and _is_plain(estimator, X):
         return X  # type: ignore[no-any-return]
     frame = _as_frame(X)
-    if frame is not None and (columns := _read_frame(estimator, frame, fitting, unused)) is not None:
-        return columns
+    if frame is not None and _has_names(estimator, frame, fitting):
+        return [_read_column_if(name not in unused, name in shown, name, frame[name]) for name in frame.columns]
     X = X if frame is None else frame.to_numpy()
     if frame is None:
         _check_array(X)
@@ -87,8 +89,8 @@ def _repeated_names(names: list[Any]) -> TableError:
     return TableError(f"Column names must be unique, got {shown} more than once: rename or drop them.")
 
 
-def _read_frame(estimator: BaseEstimator, frame: Any, fitting: bool, unused: Collection[str]) -> list[RawColumn] | None:
-    """Return the frame's columns, or None if it is an array in a frame: numbers whose columns are numbered."""
+def _has_names(estimator: BaseEstimator, frame: Any, fitting: bool) -> bool:
+    """Check the frame's names; False if it is an array in a frame: numbers whose columns are numbered."""
     names = list(frame.columns)
     if not all(isinstance(name, str) for name in names):
         if names != list(range(len(names))):
@@ -98,7 +100,7 @@ def _read_frame(estimator: BaseEstimator, frame: Any, fitting: bool, unused: Col
                 "rename the columns."
             )
         if all(dtype.is_numeric() or dtype == nw.Boolean for dtype in frame.schema.values()):
-            return None
+            return False
         raise TableError("A table with texts or dates needs column names that are text: rename the columns.")
     if len(set(names)) < len(names):
         raise _repeated_names(names)
@@ -106,8 +108,18 @@ def _read_frame(estimator: BaseEstimator, frame: Any, fitting: bool, unused: Col
     if len(frame) < least or not names:
         raise TableError(f"Expected a table of at least {least} rows and a column, got {len(frame)} x {len(names)}.")
     validate_data(estimator, frame.to_native(), reset=fitting, skip_check_array=True)
-    nothing = np.broadcast_to(np.nan, len(frame))
-    return [RawColumn(n, "number", nothing) if n in unused else _read_column(n, frame[n]) for n in names]
+    return True
+
+
+def _read_column_if(used: bool, leniently: bool, name: str, series: Any) -> RawColumn:
+    """Return the column, without values if it is not used, or if it cannot be read and need not be."""
+    if used:
+        try:
+            return _read_column(name, series)
+        except TableError:
+            if not leniently:
+                raise
+    return RawColumn(name, "number", np.broadcast_to(np.nan, len(series)))
 
 
 def _read_column(name: str, series: Any) -> RawColumn:
@@ -119,7 +131,8 @@ def _read_column(name: str, series: Any) -> RawColumn:
         texts = _read_texts(name, series.cast(nw.String), "text")
         return RawColumn(name, "number", at_places(read_numbers(texts.texts), texts.values.astype(np.int64)))
     if dtype.is_numeric():
-        return RawColumn(name, "number", _floats(series))
+        values = _floats(series)
+        return RawColumn(name, "number", values, exact=digits_of(values, series) if dtype.is_integer() else None)
     if dtype == nw.Date or dtype == nw.Datetime:
         stamps = series.cast(nw.Datetime("us")) if dtype == nw.Date else series
         return RawColumn(name, "time", _floats(stamps.dt.timestamp("us")) / 1e6)
@@ -130,7 +143,7 @@ def _read_column(name: str, series: Any) -> RawColumn:
     if dtype in (nw.Categorical, nw.Enum):
         return _read_texts(name, series.cast(nw.String), "category")
     if dtype in (nw.Object, nw.Time, nw.Unknown):
-        return _read_objects(name, series.to_list())
+        return read_objects(name, series.to_list())
     raise TableError(f"Column {name!r} holds {dtype}, expected numbers, texts or dates: drop it or convert it first.")
 
 
@@ -144,7 +157,7 @@ def _floats(series: Any) -> NDArray[np.float64]:
     return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
 
 
-MANY_TEXTS = 10_000
+MANY_TO_LOOK_UP = 10_000
 """Up to so many different texts the frame library looks up faster than a loop over rows."""
 
 
@@ -154,80 +167,16 @@ def _read_texts(name: str, series: Any, kind: str) -> RawColumn:
     present = series.drop_nulls()
     try:
         different = present.unique()
-        if 0 < len(different) <= MANY_TEXTS:
+        if 0 < len(different) <= MANY_TO_LOOK_UP:
             texts = sorted(different.to_list())
             filled = series.fill_null(texts[0]) if missing.any() else series
             codes = filled.replace_strict(texts, list(range(len(texts))), return_dtype=nw.Int64).to_numpy()
             return text_column(name, np.where(missing, -1, codes), texts, kind)
     except UnicodeEncodeError:  # half a character, which Python's strings may hold and Arrow's may not
-        return _number_texts(name, present.to_list(), missing, kind)
+        return number_texts(name, present.to_list(), missing, kind)
     if len(different) == len(present):  # ids: nothing to look up
         return text_column(name, np.where(missing, -1, np.cumsum(~missing) - 1), present.to_list(), kind)
-    return _number_texts(name, present.to_list(), missing, kind)
-
-
-def _number_texts(name: str, present: list[str], missing: NDArray[np.bool_], kind: str) -> RawColumn:
-    """Number the different texts in the order they come in."""
-    places = {text: place for place, text in enumerate(dict.fromkeys(present))}
-    codes = np.full(len(missing), -1)
-    codes[~missing] = np.fromiter(map(places.__getitem__, present), np.int64, len(present))
-    return text_column(name, codes, list(places), kind)
-
-
-def _seconds(value: Any) -> float:
-    """Return the seconds of a date, with or without a time of day, a time of day or a duration."""
-    if isinstance(value, datetime):
-        return seconds_of(value)
-    if isinstance(value, date):
-        return seconds_of(datetime(value.year, value.month, value.day))
-    if isinstance(value, time):
-        return value.hour * 3600.0 + value.minute * 60.0 + value.second + value.microsecond / 1e6
-    return float(value.total_seconds())
-
-
-OBJECTS: tuple[tuple[str, Any, Any], ...] = (
-    ("boolean", (bool, np.bool_), float),
-    ("number", (Real, np.number, np.bool_, Decimal), float),
-    ("time", date, _seconds),  # a datetime is one too
-    ("duration", (timedelta, time), _seconds),
-)
-"""What all Python objects of a column may be: the kind of column, the types, the way to a number."""
-
-
-def _read_objects(name: str, values: list[Any]) -> RawColumn:
-    """Read a column of Python objects: all numbers, all dates, or else their texts."""
-    missing = np.array([_is_missing(value) for value in values], dtype=bool)
-    present = [value for value, gone in zip(values, missing, strict=True) if not gone]
-    for kind, types, convert in OBJECTS:
-        if present and all(isinstance(value, types) for value in present):
-            numbers = np.full(len(values), np.nan)
-            numbers[~missing] = [convert(value) for value in present]
-            return RawColumn(name, kind, numbers)
-    odd = next((value for value in present if isinstance(value, UNREADABLE)), None)
-    if odd is not None:
-        raise TableError(
-            f"Column {name!r} holds {type(odd).__name__}, expected numbers, texts or dates: drop it first."
-        )
-    return _number_texts(name, [_text_of(value) for value in present], missing, "text")
-
-
-UNREADABLE = (dict, list, tuple, set, frozenset, bytes, bytearray, complex, np.ndarray)
-
-
-def _text_of(value: Any) -> str:
-    """Return an object among texts as it would stand in a file."""
-    is_number = isinstance(value, Real) and not isinstance(value, bool)
-    return number_text(float(value)) if is_number else str(value)
-
-
-def _is_missing(value: Any) -> bool:
-    """A missing value is None, or one that does not equal itself (NaN, NaT), or one that cannot say (pandas.NA)."""
-    if value is None:
-        return True
-    try:
-        return bool(value != value)
-    except (TypeError, ValueError, ArithmeticError):
-        return type(value).__name__ == "NAType"
+    return number_texts(name, present.to_list(), missing, kind)
 
 
 def _check_array(X: Any) -> None:

@@ -4,6 +4,7 @@ In: a column's encoding, its training sample, a value. Out: half a sentence. Nam
 as text, without control characters and not too long; whoever puts them on a page must escape them.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from . import _cells
 from ._cells import RawColumn
-from ._encoding import CYCLES, DAY, MONDAY, Column, Encoding, as_texts, read_texts, read_values
+from ._encoding import CYCLES, DAY, MONDAY, Column, Encoding, as_texts, is_mixed, read_texts, read_values
 
 BESIDE = "unusual beside the other values"
 """Said of a value that is none by itself."""
@@ -30,6 +31,10 @@ RARE_PHASE = 0.25
 """... and it is an unusual one if it has less than this part of what an even spread would give it."""
 LONG_SPAN = 3 * DAY
 """Ranges of dates at least as long are said in days."""
+BLUR = 0.25
+"""Numbers are rounded by at most this part of the smallest difference between them."""
+SMALLEST_IN_FULL, LARGEST_IN_FULL = 1e-3, 1e15
+"""Other numbers are shown with an exponent."""
 LONGEST_VALUE = 60
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 TIMES_OF = {"day": "time of day", "week": "time of the week", "year": "time of the year"}
@@ -57,7 +62,7 @@ def values_of(
     for j in range(len(encoding.columns)) if chosen is None else chosen:
         column = encoding.columns[j]
         raw = _taken(table, j, column.name, rows)
-        if raw.is_text or column.kind == "category":
+        if raw.is_text or column.kind == "category" or (column.kind != "dropped" and is_mixed(column, raw)):
             columns.append(_values_of_texts(column, raw))
             continue
         numbers = raw.values.astype(np.float64) if column.kind == "dropped" else read_values(column, raw)
@@ -71,7 +76,7 @@ def _taken(table: list[RawColumn] | NDArray[np.floating], j: int, name: str, row
         return RawColumn(name, "number", table[rows, j].astype(np.float64))
     column = table[j]
     if not column.is_text:
-        return RawColumn(name, column.kind, column.values[rows])
+        return column.take(rows)
     different, codes = np.unique(column.values[rows], return_inverse=True)  # texts are read one by one: only these
     texts = tuple(column.texts[code] for code in different if code >= 0)
     return RawColumn(name, column.kind, (codes - np.sum(different < 0)).astype(np.int64), texts)
@@ -95,16 +100,21 @@ def shown(kind: str, number: float, name: str = "") -> str:
     if kind == "boolean":
         return "true" if number else "false"
     if kind == "time":
-        return _cells.time_text(number)
+        return _cells.time_text(round(number))
     if kind == "duration":
         return _duration_text(number)
     size = abs(number)
     if size >= 1e15:
         return f"{number:.4g}"
     number += 0.0  # a negative zero is zero
-    if number == round(number):
-        return f"{number:.0f}" if name.lower().endswith("year") else f"{number:,.0f}"
-    return f"{number:,.0f}" if size >= 1e4 else f"{number:,.1f}" if size >= 1e3 else f"{number:.4g}"
+    if number == round(number) or size >= 1e4:
+        return _grouped(number, 0, name)
+    return _grouped(number, 1, name) if size >= 999.95 else f"{number:.4g}"
+
+
+def _grouped(number: float, decimals: int, name: str) -> str:
+    """Return a number in full, with thousands apart, but for a year's."""
+    return f"{number:.{decimals}f}" if name.lower().endswith("year") else f"{number:,.{decimals}f}"
 
 
 def _duration_text(seconds: float) -> str:
@@ -191,12 +201,27 @@ def _with_usual(column: Column, value: Value, low: float, high: float) -> tuple[
     """Return a value and the usual range as texts, with as many digits as tell them apart."""
     numbers = (value.number, low, high)
     texts = [shown(column.kind, number, column.name) for number in numbers]
-    if column.kind == "number" and value.number not in (low, high) and texts[0] in texts[1:]:
-        texts = [f"{number:.15g}" for number in numbers]
+    if column.kind == "number":
+        texts = _apart(numbers, texts, column.name)
     text, *bounds = texts
-    if column.kind == "time" and high - low >= LONG_SPAN:
+    if column.kind == "time" and high - low >= LONG_SPAN and text[:10] not in (bound[:10] for bound in bounds):
         bounds = [bound[:10] for bound in bounds]
     return text, f"usually {bounds[0]}" if bounds[0] == bounds[1] else f"usually {bounds[0]} to {bounds[1]}"
+
+
+def _apart(numbers: Sequence[float], texts: list[str], name: str) -> list[str]:
+    """Return the texts of numbers, with more digits and in one style if the texts blur how the numbers differ."""
+    gaps = np.diff(np.unique([0.5 * number for number in numbers]))  # halves, as a difference may overflow
+    if not len(gaps):
+        return texts
+    gap = 2.0 * min(float(gaps.min()), np.finfo(float).max / 4)
+    shift = [abs(float(text.replace(",", "")) - number) for text, number in zip(texts, numbers, strict=True)]
+    if max(shift) <= BLUR * gap:
+        return texts
+    largest, decimals = max(map(abs, numbers)), -math.floor(math.log10(gap))
+    if SMALLEST_IN_FULL <= largest < LARGEST_IN_FULL:
+        return [_grouped(number, max(0, decimals), name) for number in numbers]
+    return [f"{number:.{min(17, math.floor(math.log10(largest)) + decimals + 1)}g}" for number in numbers]
 
 
 def _category_reason(name: str, column: Column, text: str, n_rows: int) -> str:

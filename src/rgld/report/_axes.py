@@ -5,7 +5,7 @@ over orders of magnitude, its logarithm; the page draws positions and knows noth
 """
 
 import math
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,10 @@ TIME_STEPS = tuple(step * HOUR for step in (0.25, 1, 3, 6, 12)) + tuple(step * D
 MONTH_STEPS = (1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1200)
 MONTH = 30.44 * DAY
 MOST_TICKS = 5
-LAST_SECOND = 2e11
+FIRST_SECOND, LAST_SECOND = -6.2e10, 2e11
 """Times beyond are no dates that a calendar of Python has."""
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+"""Times are counted from here: some machines know no timestamps before it."""
 
 
 def tail(ranks: Floats) -> Floats:
@@ -104,7 +106,7 @@ def _power_label(factor: float, power: int) -> str:
 def time_ticks(low: float, high: float) -> Ticks:
     """Return ticks at round times, for positions that are seconds since 1970."""
     least = (high - low) / MOST_TICKS
-    if max(abs(low), abs(high)) > LAST_SECOND:
+    if low < FIRST_SECOND or high > LAST_SECOND:
         return [(low, f"{low:.3g} s"), (high, f"{high:.3g} s")]
     if least <= TIME_STEPS[-1]:
         step = next(step for step in TIME_STEPS if step >= least)
@@ -112,9 +114,9 @@ def time_ticks(low: float, high: float) -> Ticks:
         if step < HOUR and len(starts) < 2:
             return [(low, shown("time", low)), (high, shown("time", high))]
         form = "%d %b" if step >= DAY else "%d %b %H:%M"
-        return [(float(s), datetime.fromtimestamp(s, UTC).strftime(form).lstrip("0")) for s in starts]
+        return [(float(s), (EPOCH + timedelta(seconds=float(s))).strftime(form).lstrip("0")) for s in starts]
     months = next((m for m in MONTH_STEPS if m * MONTH >= least), MONTH_STEPS[-1])
-    first = datetime.fromtimestamp(low, UTC)
+    first = EPOCH + timedelta(seconds=low)
     ticks: Ticks = []
     for month in range((first.year * 12 + first.month - 1) // months * months, 9999 * 12, months):
         date = datetime(max(month // 12, 1), month % 12 + 1, 1, tzinfo=UTC)

@@ -67,7 +67,7 @@ def report_data(
         raise ModelFileError(
             "The model file was written by a release whose models cannot be explained: fit again and save."
         )
-    read = read_table(detector, table, fitting=False)
+    read = read_table(detector, table, fitting=False, shown=model.encoding.dropped)
     matrix = detector._encode(read)
     n = len(matrix)
     _check_length("ids", ids, n)
