@@ -5,43 +5,65 @@ not its name. Files come from strangers: what cannot be read is one sentence, an
 """
 
 import codecs
-import csv
 import gzip
 import re
 import shutil
+import stat
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-import numpy as np
 import polars as pl
 
 from rgld.exceptions import ParameterError, TableError
 
+from . import _arrays, _csvread
+from ._csv import Dialect, ReadOptions, sniff
+
+__all__ = ["ReadOptions", "TableFile", "open_table"]
+
 HEAD_BYTES = 2**18
-HEAD_LINES = 200
-DELIMITERS = (",", ";", "\t", "|")
 BATCH_CELLS = 4_000_000
 """Cells read at once when a file goes through in batches."""
 COPY_BYTES = 2**24
 
-MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"PK\x03\x04": "npz", b"\x1f\x8b": "gzip"}
+MAGIC = {
+    b"PAR1": "parquet",
+    b"ARROW1": "arrow",
+    b"\xff\xff\xff\xff": "stream",
+    b"PK\x03\x04": "npz",
+    b"\x93NUMPY": "npy",
+    b"\x1f\x8b": "gzip",
+}
+UNPACK = "unpack it first"
+EXPORT = "write the table to a CSV or Parquet file first"
+FOREIGN = {
+    b"BZh": ("a bzip2 file", UNPACK),
+    b"\xfd7zXZ\0": ("an xz file", UNPACK),
+    b"\x28\xb5\x2f\xfd": ("a zstd file", UNPACK),
+    b"7z\xbc\xaf\x27\x1c": ("a 7z archive", UNPACK),
+    b"SQLite format 3\0": ("an SQLite database", EXPORT),
+    b"\x89HDF\r\n\x1a\n": ("an HDF5 file", EXPORT),
+    b"FEA1": ("a Feather file of the first version", EXPORT),
+    b"\xd0\xcf\x11\xe0": ("an old Excel workbook", "save the sheet as CSV first"),
+    b"%PDF-": ("a PDF document", EXPORT),
+}
+"""Files that are sometimes taken for tables: what they are, and what to do."""
+JSON = re.compile(rb'\s*(\{\s*("|\})|\[\s*[\[{"])')
+HTML = re.compile(rb"\s*<(!doctype|html|\?xml)", re.IGNORECASE)
 BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
-
-
-@dataclass(frozen=True)
-class ReadOptions:
-    """What a user says about a file instead of leaving it to be found out."""
-
-    delimiter: str | None = None
-    encoding: str | None = None
-    decimal: str | None = None
-    has_header: bool = True
+WHOLE: dict[str, Callable[[Path, str], pl.DataFrame]] = {
+    "npz": _arrays.read_npz,
+    "npy": _arrays.read_npy,
+    "stream": lambda path, shown: pl.read_ipc_stream(path),
+}
+"""Formats that are read at once."""
 
 
 @dataclass(frozen=True)
@@ -52,19 +74,23 @@ class TableFile:
     shown: str
     """The name a user knows it by."""
     kind: str
-    """"csv", "parquet", "arrow" or "npz"."""
-    csv: dict[str, Any] = field(default_factory=dict)
-    """How polars reads it."""
+    """"csv", "parquet", "arrow", "stream" (of Arrow), "npz" or "npy"."""
+    csv: Dialect | None = None
+    """How it is written, if it is CSV."""
     notes: tuple[str, ...] = ()
     """What was found out about it."""
 
     def read(self) -> pl.DataFrame:
         """Return the whole table."""
         with _in_words(self):
-            if self.kind == "npz":
-                return _read_npz(self.path, self.shown)
-            frame = self._scan(None, None).collect()
-        return _require_rows(frame, self.shown)
+            if self.kind in WHOLE:
+                frame = WHOLE[self.kind](self.path, self.shown)
+            elif self.csv:
+                frame = _csvread.read(self.path, self.csv)
+            else:
+                frame = self._scan().collect()
+        self._require_rows(len(frame))
+        return frame
 
     def batches(self, names: Sequence[str] | None, numbers: Mapping[str, Any]) -> Iterator[pl.DataFrame]:
         """Yield the rows in order, a bounded number at a time, of the named columns or of all.
@@ -72,65 +98,111 @@ class TableFile:
         `numbers` are the columns of a CSV file that hold numbers; the others are read as text, so that a value reads
         the same in every batch.
         """
-        if self.kind == "npz":
+        if self.kind in WHOLE:
             frame = self.read()
             yield frame if names is None else frame.select(names)
             return
+        rows = 0
         with _in_words(self):
-            lazy = self._scan(numbers, names)
-            width = len(lazy.collect_schema())
-            step = max(1000, BATCH_CELLS // max(1, width))
-            some = False
-            for frame in lazy.collect_batches(chunk_size=step):
-                some = some or len(frame) > 0
+            for frame in self._batches(names, numbers):
+                rows += len(frame)
                 if len(frame):
                     yield frame
-        if not some:
-            raise TableError(f"{self.shown} has column names but no rows: expected at least one.")
+        self._require_rows(rows)
 
     def columns(self) -> list[str]:
         """Return the names of the columns."""
+        if self.kind in WHOLE:
+            return self.read().columns
         with _in_words(self):
-            if self.kind == "npz":
-                return self.read().columns
-            return self._scan({}, None).collect_schema().names()
+            return _csvread.columns(self.path, self.csv) if self.csv else self._scan().collect_schema().names()
 
-    def _scan(self, numbers: Mapping[str, Any] | None, names: Sequence[str] | None) -> pl.LazyFrame:
-        if self.kind == "parquet":
-            lazy = pl.scan_parquet(self.path, glob=False)
-        elif self.kind == "arrow":
-            lazy = pl.scan_ipc(self.path, glob=False)
-        elif numbers is None:
-            lazy = pl.scan_csv(self.path, infer_schema_length=None, glob=False, **self.csv)
-        else:
-            known = set(pl.scan_csv(self.path, infer_schema=False, glob=False, **self.csv).collect_schema())
-            overrides = {name: kind for name, kind in numbers.items() if name in known}
-            lazy = pl.scan_csv(self.path, infer_schema=False, schema_overrides=overrides, glob=False, **self.csv)
-        return lazy if names is None else lazy.select(names)
+    def _batches(self, names: Sequence[str] | None, numbers: Mapping[str, Any]) -> Iterator[pl.DataFrame]:
+        if self.csv:
+            width = len(self.columns()) if names is None or self.csv.empty_rows else len(names)
+            return _csvread.batches(self.path, self.csv, names, numbers, _step(width))
+        lazy = self._scan() if names is None else self._scan().select(names)
+        return lazy.collect_batches(chunk_size=_step(len(lazy.collect_schema())))
+
+    def _scan(self) -> pl.LazyFrame:
+        return (pl.scan_parquet if self.kind == "parquet" else pl.scan_ipc)(self.path, glob=False)
+
+    def _require_rows(self, rows: int) -> None:
+        if rows:
+            return
+        empty = self.csv.empty_rows if self.csv else 0
+        raise TableError(
+            f"{self.shown} has column names but no rows: "
+            + (f"it has no value in any of {empty} lines." if empty else "expected at least one.")
+        )
+
+
+def _step(width: int) -> int:
+    return max(1000, BATCH_CELLS // max(1, width))
 
 
 @contextmanager
 def open_table(path: str, options: ReadOptions) -> Iterator[TableFile]:
-    """Find out what a file is; what must be copied first (standard input, other encodings) is gone afterwards."""
+    """Find out what a file is; what must be copied first (pipes, other encodings) is gone afterwards."""
     with tempfile.TemporaryDirectory(prefix="rgld-") as folder:
         shown = "standard input" if path == "-" else path
-        source = _from_stdin(Path(folder)) if path == "-" else Path(path)
-        if source.is_dir():
-            raise TableError(f"{shown} is a folder, expected a file: name a CSV, Parquet, Arrow or NPZ file.")
-        if not source.exists():
-            raise TableError(f"There is no file {shown}: check the path.")
-        head = _head(source)
-        kind = next((name for magic, name in MAGIC.items() if head.startswith(magic)), "csv")
+        source = _seekable(path, shown, Path(folder))
+        kind, head = _kind(source, shown)
         if kind == "gzip":
             source = _unzipped(source, Path(folder), shown)
-            head = _head(source)
-            kind = "csv"
-        if not head:
-            raise TableError(f"{shown} is empty: expected a table.")
+            kind, head = _kind(source, shown)
+            if kind == "gzip":
+                raise TableError(f"{shown} is a gzip file in a gzip file: {UNPACK}.")
         if kind == "npz":
-            _check_npz(source, shown)
+            _arrays.check_npz(source, shown)
         file = TableFile(source, shown, kind)
         yield _as_csv(file, head, options, Path(folder)) if kind == "csv" else file
+
+
+def _seekable(path: str, shown: str, folder: Path) -> Path:
+    """Return a file on disk: pipes can be read once only, and are copied."""
+    copy = folder / "copy"
+    if path == "-":
+        if sys.stdin is None or sys.stdin.isatty():
+            raise ParameterError("Expected a table on standard input, got a terminal: pipe a file into the command.")
+        return _copied(sys.stdin.buffer, copy)
+    source = Path(path)
+    if source.is_dir():
+        raise TableError(f"{shown} is a folder, expected a file: name a CSV, Parquet, Arrow or NPZ file.")
+    if not source.exists():
+        raise TableError(f"There is no file {shown}: check the path.")
+    mode = source.stat().st_mode
+    if stat.S_ISREG(mode):
+        return source
+    if not stat.S_ISFIFO(mode):
+        raise TableError(f"{shown} is a device, expected a file: name a CSV, Parquet, Arrow or NPZ file.")
+    with open(source, "rb") as pipe:
+        return _copied(pipe, copy)
+
+
+def _copied(source: IO[bytes], path: Path) -> Path:
+    with open(path, "wb") as file:
+        shutil.copyfileobj(source, file, COPY_BYTES)
+    return path
+
+
+def _kind(path: Path, shown: str) -> tuple[str, bytes]:
+    """Return what a file is by its first bytes, and these; what is known not to be a table is an error."""
+    head = _head(path)
+    if not head:
+        raise TableError(f"{shown} is empty: expected a table.")
+    kind = next((name for magic, name in MAGIC.items() if head.startswith(magic)), "csv")
+    what, cure = next((words for magic, words in FOREIGN.items() if head.startswith(magic)), ("", ""))
+    text = head.removeprefix(codecs.BOM_UTF8)
+    if JSON.match(text):
+        lines = text.splitlines()
+        many = len(lines) > 1 and all(line.startswith(b"{") and line.endswith(b"}") for line in lines[:2])
+        what, cure = "JSON lines" if many else "JSON", EXPORT
+    elif HTML.match(text):
+        what, cure = "HTML or XML", EXPORT
+    if what:
+        raise TableError(f"{shown} is {what}, expected CSV, Parquet, Arrow or NPZ: {cure}.")
+    return kind, head
 
 
 def _head(path: Path) -> bytes:
@@ -138,55 +210,38 @@ def _head(path: Path) -> bytes:
         return file.read(HEAD_BYTES)
 
 
-def _from_stdin(folder: Path) -> Path:
-    if sys.stdin is None or sys.stdin.isatty():
-        raise ParameterError("Expected a table on standard input, got a terminal: pipe a file into the command.")
-    path = folder / "stdin"
-    with open(path, "wb") as file:
-        shutil.copyfileobj(sys.stdin.buffer, file, COPY_BYTES)
-    return path
-
-
 def _unzipped(path: Path, folder: Path, shown: str) -> Path:
     unzipped = folder / "unzipped"
+    packed, written = path.stat().st_size, 0
     try:
         with gzip.open(path) as source, open(unzipped, "wb") as file:
-            shutil.copyfileobj(source, file, COPY_BYTES)
-    except (OSError, EOFError) as error:
+            while chunk := source.read(COPY_BYTES):
+                written += file.write(chunk)
+                _arrays.check_inflation(packed, written, shown)
+    except (OSError, EOFError, zlib.error) as error:
         raise TableError(f"{shown} is a damaged gzip file ({error}): compress it again.") from error
     return unzipped
 
 
 def _as_csv(file: TableFile, head: bytes, options: ReadOptions, folder: Path) -> TableFile:
-    """Return the file as UTF-8 text, with its delimiter."""
+    """Return the file as UTF-8 text, with how it is written."""
     is_utf16 = (options.encoding or "").lower().startswith("utf-16") or _mark(head) == "utf-16"
     if b"\0" in head and not is_utf16:
         raise TableError(f"{file.shown} is not a table: expected CSV, Parquet, Arrow or NPZ, got binary data.")
     encoding = options.encoding or _mark(head) or _encoding(file.path)
-    notes = []
-    if encoding.lower().replace("_", "-") not in ("utf-8", "utf8", "utf-8-sig", "ascii"):
-        file = replace(file, path=_recoded(file, encoding, folder))
-        head = _head(file.path)
-        if options.encoding is None:
-            notes.append(f"read as {encoding}: it is not UTF-8")
-    text = head.decode("utf-8-sig", errors="replace")
-    lines = text.splitlines()[:HEAD_LINES]
-    lines = lines[:-1] if len(head) == HEAD_BYTES and len(lines) > 1 else lines
-    delimiter = options.delimiter if options.delimiter is not None else _delimiter(lines)
-    delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter, delimiter)
-    if len(delimiter.encode()) != 1:
-        raise ParameterError(f"--delimiter must be one character, got {delimiter!r} instead.")
-    if options.has_header:
-        _check_header(lines, delimiter, file.shown)
-    if options.decimal not in (None, ".", ","):
-        raise ParameterError(f"--decimal must be '.' or ',', got {options.decimal!r} instead.")
-    comma = options.decimal == "," if options.decimal else _has_decimal_commas(lines, delimiter)
-    if options.delimiter is None and delimiter != ",":
-        notes.append(f"columns are separated by {'tabs' if delimiter == chr(9) else repr(delimiter)}")
-    if comma and options.decimal is None:
-        notes.append("numbers have decimal commas")
-    settings = {"separator": delimiter, "decimal_comma": comma, "has_header": options.has_header}
-    return replace(file, csv=settings, notes=tuple(notes))
+    is_utf8 = encoding.lower().replace("_", "-") in ("utf-8", "utf8", "utf-8-sig", "ascii")
+    notes: tuple[str, ...] = () if is_utf8 or options.encoding else (f"read as {encoding}: it is not UTF-8",)
+    # Lines that end in carriage returns alone, as on old Macintoshes, are unknown to polars.
+    old_lines = b"\r" in head and b"\n" not in head
+    if not is_utf8 or old_lines:
+        file = replace(file, path=_recoded(file, encoding, None if old_lines else "", folder))
+    dialect = sniff(file.path, file.shown, options)
+    file = replace(file, csv=dialect)
+    with _in_words(file):
+        empty = _csvread.count_empty_rows(file.path, dialect, _step(len(dialect.names or ())))
+    if empty:
+        notes += (f"{empty:,} empty {'line' if empty == 1 else 'lines'} skipped",)
+    return replace(file, csv=replace(dialect, empty_rows=empty), notes=(*notes, *dialect.notes))
 
 
 def _mark(head: bytes) -> str | None:
@@ -208,11 +263,11 @@ def _encoding(path: Path) -> str:
     return "utf-8"
 
 
-def _recoded(file: TableFile, encoding: str, folder: Path) -> Path:
+def _recoded(file: TableFile, encoding: str, newline: str | None, folder: Path) -> Path:
     path = folder / "utf8"
     try:
         with (
-            open(file.path, encoding=encoding, newline="") as source,
+            open(file.path, encoding=encoding, newline=newline) as source,
             open(path, "w", encoding="utf-8", newline="") as out,
         ):
             shutil.copyfileobj(source, out, COPY_BYTES)
@@ -223,77 +278,6 @@ def _recoded(file: TableFile, encoding: str, folder: Path) -> Path:
     return path
 
 
-def _delimiter(lines: Sequence[str]) -> str:
-    """Return the delimiter that splits most lines alike, into the most fields."""
-    best, best_score = ",", (0.0, 0)
-    for delimiter in DELIMITERS:
-        counts = [len(row) for row in _rows(lines, delimiter) if row]
-        if not counts:
-            continue
-        common = max(set(counts), key=counts.count)
-        score = (round(counts.count(common) / len(counts), 1), common)
-        if common > 1 and score > best_score:
-            best, best_score = delimiter, score
-    return best
-
-
-def _rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
-    try:
-        return list(csv.reader(lines, delimiter=delimiter))
-    except csv.Error:
-        return []
-
-
-def _check_header(lines: Sequence[str], delimiter: str, shown: str) -> None:
-    rows = _rows(lines[:50], delimiter)
-    names = rows[0] if rows else []
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise TableError(f"{shown} has column names that repeat, {repeated[:3]}: rename or drop them.")
-
-
-_COMMA_NUMBER = re.compile(r"\s*[+-]?\d+,\d+\s*")
-_POINT_NUMBER = re.compile(r"\s*[+-]?\d+\.\d+\s*")
-
-
-def _has_decimal_commas(lines: Sequence[str], delimiter: str) -> bool:
-    if delimiter == ",":
-        return False
-    cells = [cell for row in _rows(lines[1:], delimiter) for cell in row]
-    return any(map(_COMMA_NUMBER.fullmatch, cells)) and not any(map(_POINT_NUMBER.fullmatch, cells))
-
-
-def _check_npz(path: Path, shown: str) -> None:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
-    except zipfile.BadZipFile:
-        raise TableError(f"{shown} is a damaged zip file: expected NPZ.") from None
-    if any(name.startswith("xl/") for name in names):
-        raise TableError(f"{shown} is an Excel workbook: save the sheet as CSV first.")
-    if not names or not all(name.endswith(".npy") for name in names):
-        raise TableError(f"{shown} is a zip archive, expected a CSV, Parquet, Arrow or NPZ file: unpack it first.")
-
-
-def _read_npz(path: Path, shown: str) -> pl.DataFrame:
-    """Return array X of an NPZ file as columns x0, x1, ..., and the other arrays of its length as columns."""
-    with np.load(path, allow_pickle=False) as arrays:
-        found = {name: arrays[name] for name in arrays.files}
-    if "X" not in found or found["X"].ndim != 2 or found["X"].dtype.kind not in "biuf":
-        what = ", ".join(f"{name} {array.shape}" for name, array in found.items())
-        raise TableError(f"{shown} holds {what}: expected a numeric array X with rows and columns.")
-    X = found.pop("X")
-    columns = {f"x{j}": X[:, j] for j in range(X.shape[1])}
-    columns |= {name: array for name, array in found.items() if array.shape == (len(X),) and name not in columns}
-    return _require_rows(pl.DataFrame(columns), shown)
-
-
-def _require_rows(frame: pl.DataFrame, shown: str) -> pl.DataFrame:
-    if not len(frame):
-        raise TableError(f"{shown} has column names but no rows: expected at least one.")
-    return frame
-
-
 @contextmanager
 def _in_words(file: TableFile) -> Iterator[None]:
     """Turn what polars and NumPy say about a broken file into one sentence."""
@@ -301,31 +285,16 @@ def _in_words(file: TableFile) -> Iterator[None]:
         yield
     except pl.exceptions.ColumnNotFoundError as error:
         raise TableError(f"{file.shown} has no such column: {_first_line(error)}.") from error
-    except (pl.exceptions.PolarsError, ValueError, zipfile.BadZipFile, EOFError, OSError) as error:
+    except MemoryError as error:
+        raise TableError(f"{file.shown} does not fit into memory: take fewer rows or columns.") from error
+    except (pl.exceptions.PolarsError, ValueError, zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
         if isinstance(error, (TableError, ParameterError)):
             raise
-        ragged = _ragged_line(file) if file.kind == "csv" else ""
-        reason = ragged or f"it cannot be read as {file.kind.upper()}: {_first_line(error)}"
+        fault = _csvread.fault(file.path, file.csv) if file.csv else ""
+        reason = fault or f"it cannot be read as {file.kind.upper()}: {_first_line(error)}"
         raise TableError(f"{file.shown}: {reason}.") from error
 
 
 def _first_line(error: BaseException) -> str:
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return lines[0].strip().rstrip(".:")[:200]
-
-
-def _ragged_line(file: TableFile) -> str:
-    """Return where a line has another number of fields than the first, or ""."""
-    with open(file.path, encoding="utf-8-sig", errors="replace", newline="") as text:
-        reader = csv.reader(text, delimiter=file.csv["separator"])
-        try:
-            width = len(next(reader, []))
-            for row in reader:
-                if len(row) > width:
-                    return (
-                        f"line {reader.line_num} has {len(row)} fields, expected {width} as in the first line; "
-                        "fix the line, or pass another --delimiter"
-                    )
-        except csv.Error as error:
-            return f"line {reader.line_num} cannot be read ({error})"
-    return ""
