@@ -7,13 +7,14 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
 from rgld import RGLD, TableError, _cells
-from rgld._encoding import encode
+from rgld._encoding import Encoding, as_texts, encode
 from rgld._reading import fit_encoding
 from rgld._table import read_table
 
@@ -41,13 +42,19 @@ NUMBERS = {
     "¥400": 400.0,
     "12%": 12.0,
     "-0.5 %": -0.5,
+    "(5)": -5.0,
+    "($1,250.50)": -1250.5,
+    "1'234": 1234.0,
+    "1’234’567.5": 1234567.5,
+    "1 234": 1234.0,
+    "-1\u00a0234.5": -1234.5,
     "inf": math.inf,
     "-Infinity": -math.inf,
     "1e999": math.inf,
 }
 NO_NUMBERS = [
     "", " ", "abc", "12abc", "1,23", "1,2345", "1.234,5", "12,5", "--5", "1_000", "٣", "0x10", "1 2", "$", "%", "-",
-    "+", "(5)", "1e", "e5", "nan", "1.2.3", "infinit", "12:30",
+    "+", "(-5)", "(5", "()", "((5))", "-(5)", "1'23", "1 234,567", "1e", "e5", "nan", "1.2.3", "infinit", "12:30",
 ]  # fmt: skip
 
 
@@ -145,6 +152,7 @@ def test_texts_that_are_no_durations(text):
 
 
 WORDS_FOR_NOTHING = ["", " ", "\t", "NA", " NA ", "N/A", "n/a", "nan", "NaN", "null", "NULL", "None", "<NA>", "#N/A"]
+WORDS_FOR_NOTHING += ["-", "--", "?", " - "]
 
 
 @pytest.mark.parametrize("word", WORDS_FOR_NOTHING)
@@ -154,7 +162,7 @@ def test_words_for_nothing(word):
     assert raw.values.tolist() == [0, -1, -1] and raw.texts == ("x",)
 
 
-@pytest.mark.parametrize("word", ["na", "none", "-", "?", "unknown", "missing", "0"])
+@pytest.mark.parametrize("word", ["na", "none", "---", "??", "-?", "unknown", "missing", "0"])
 def test_words_that_are_values(word):
     assert _cells.text_column("c", np.array([0]), [word]).texts == (word,)
 
@@ -170,21 +178,44 @@ def test_a_value_has_one_meaning_however_it_was_typed():
     assert [_cells.canonical(text) for text, _ in same] == [meaning for _, meaning in same]
     for text in ("x", "3 apples", "1,000", "12%", "", "1e400x"):
         assert _cells.canonical(text) == text
+    for text, meaning in {
+        "9007199254740993": "9007199254740993",
+        "+0009007199254740993.00": "9007199254740993",
+        "-9007199254740993.": "-9007199254740993",
+        "9007199254740993.5": "9007199254740994",
+        "1e16": "10000000000000000",
+        "0" * 30: "0",
+    }.items():
+        assert _cells.canonical(text) == meaning
     assert _cells.number_text(1e300) == "1e+300" and _cells.number_text(math.inf) == "inf"
 
 
 def test_times_are_shown_within_and_beyond_the_years_of_a_calendar():
     assert _cells.time_text(MIDNIGHT) == "2024-03-04"
     assert _cells.time_text(NOON) == "2024-03-04 12:30:15"
+    assert _cells.time_text(-0.5) == "1969-12-31 23:59:59.500000"
     assert _cells.time_text(-62_135_596_800.0) == "0001-01-01"
     assert _cells.time_text(1e15) == "1e+15 s" and _cells.time_text(-2e11) == "-2e+11 s"
+
+
+@settings(deadline=None)
+@given(st.datetimes())
+def test_the_text_of_a_time_reads_back_to_the_bit(time):
+    seconds = _cells.seconds_of(time)
+    assert _cells.read_times([_cells.time_text(seconds)], _cells.ISO)[0] == seconds
+    typed = [raws(pl.DataFrame({"c": [time] * 2})), raws(pl.DataFrame({"c": [time] * 2}).to_arrow())]
+    assert [raw.values.tolist() for (raw,) in typed] == [[seconds] * 2] * 2
 
 
 # What a column is -----------------------------------------------------------------------------------------------------
 
 
 def raws(values):
-    frame = values if isinstance(values, (pl.DataFrame, pd.DataFrame)) else pl.DataFrame({"c": values}, strict=False)
+    frame = (
+        values
+        if isinstance(values, (pl.DataFrame, pd.DataFrame, pa.Table))
+        else pl.DataFrame({"c": values}, strict=False)
+    )
     return read_table(RGLD(), frame, fitting=True)
 
 
@@ -267,7 +298,10 @@ def test_a_dropped_column_says_why(values, note):
     assert learned(values).columns[0].parts == ()
 
 
-@pytest.mark.parametrize("name", ["id", "user_id", "userId", "CustomerID", "order key", "UUID", "x-guid", "pk.Key"])
+@pytest.mark.parametrize(
+    "name",
+    ["id", "user_id", "userId", "CustomerID", "order key", "UUID", "uid", "user_uid", "userUID", "x-guid", "pk.Key"],
+)
 def test_whole_numbers_under_the_name_of_an_id_are_ids(name):
     values = RNG.choice(10**6, 50, replace=False)
     assert reading(values, name=name).note == "it is an id: all its values are different"
@@ -290,6 +324,25 @@ def test_nine_values_in_ten_decide():
     assert reading([None] * 90 + [*texts, "unknown"]).kind == "number", "of the values, not of the rows"
 
 
+def test_a_text_column_with_many_numbers_says_so():
+    mostly = [*[str(i * 1.5) for i in range(6)], "x", "y", "z", "w"] * 3
+    assert reading(mostly).note == "60 % of its values are numbers: it can be read as 'number'"
+    assert reading(mostly, "number").kind == "number"
+    assert reading([*["1", "2"] * 4, *"abcdefghi"] * 3).note == "", "fewer than half"
+    ids = [f"{i}" if i % 2 else f"{i}x" for i in range(40)]
+    column = reading(ids)
+    assert column.kind == "dropped"
+    assert column.note == (
+        "it is an id or free text: 40 values in 40 rows; 50 % of its values are numbers: it can be read as 'number'"
+    )
+
+
+def test_texts_that_differ_late_are_not_called_constant():
+    column = reading(["x" * 200 + str(i) for i in range(30)])
+    assert column.kind == "dropped" and column.note == "its texts are equal in their first 200 characters"
+    assert reading(["x" * 199] * 30).note == "it is constant"
+
+
 def test_a_note_stays_short_whatever_the_text():
     column = reading([*[str(i) for i in range(0, 60, 3)], "\U000e0001" * 500])
     assert column.kind == "number" and len(column.note) < 200
@@ -308,6 +361,7 @@ def test_what_a_user_asks_for():
     assert reading([f"202405{i + 1:02d}" for i in range(9)] * 2, "time").kind == "time"
     assert reading(pl.Series(["1", "2", "3"] * 9, dtype=pl.Categorical), "number").kind == "number"
     assert reading([None] * 9, "category").note == "it has no value"
+    assert reading([True, False] * 9, "number").kind == reading(["true", "False"] * 9, "number").kind == "number"
 
 
 @pytest.mark.parametrize(
@@ -315,6 +369,11 @@ def test_what_a_user_asks_for():
     [
         ([1, 2, 3], "time", "Column 'c' holds numbers, which cannot be read as times"),
         (["x", "y"], "number", "Column 'c' holds no numbers, but texts such as 'x'"),
+        ([dt.date(2024, 1, 1 + i) for i in range(9)], "number", "holds dates, which cannot be read as numbers"),
+        (["2024-01-01", "2024-01-02"], "number", "Column 'c' holds no numbers"),
+        ([dt.timedelta(i) for i in range(9)], "number", "holds durations, which cannot be read as numbers"),
+        ([dt.timedelta(i) for i in range(9)], "time", "holds durations, which cannot be read as times"),
+        ([True, False], "time", "holds truth values, which cannot be read as times"),
         (["x", "y"], "time", "Column 'c' holds no dates, but texts such as 'x'"),
     ],
 )
@@ -447,6 +506,95 @@ def test_a_column_without_a_value_when_scoring():
             assert np.all(np.isfinite(result)) and np.all(result == result[0])
 
 
+# Cells of several kinds -----------------------------------------------------------------------------------------------
+
+CELLS = [
+    True, False, np.True_, 0, 1, 2, 2.0, 2.5, -0.0, np.float32(0.1), Decimal("2.50"), 2**53 + 1, 2**60 + 1, 10**30,
+    20240304, "x", "True", "2", "2.0", "04/03/2024", "2024-03-04", "NA", "08:30", None, math.nan,
+    dt.date(2024, 3, 4), dt.datetime(2024, 3, 4, 12, 30, 15), dt.datetime(2024, 3, 4, 12, 30, 15, 250_001),
+    dt.datetime(2024, 3, 4, tzinfo=dt.timezone(dt.timedelta(hours=2))), dt.datetime(1, 1, 1),
+    dt.datetime(9999, 12, 31, 1, 2, 3, 4),
+    dt.timedelta(minutes=10), dt.timedelta(days=-2, microseconds=7), dt.time(8, 30), pd.Timestamp("2024-03-04 01:00"),
+]  # fmt: skip
+TRAINED = {
+    "truth values as a category": ([True, False, True, True], "category"),
+    "truth values": ([True, False, True, None], None),
+    "numbers": ([1.5, 2.0, None, 9.5], None),
+    "numbers without gaps": ([1.5, 2.0, 3.5, 9.5], None),
+    "whole numbers as a category": ([1, 2, 2**60 + 1, 2**53 + 1], "category"),
+    "times": ([dt.datetime(2024, 1, 1 + i, i) for i in range(9)], None),
+    "times as a category": ([dt.datetime(2024, 3, 4, 12, 30, 15, i) for i in (0, 250_001)] * 2, "category"),
+    "durations": ([dt.timedelta(hours=i) for i in range(9)], None),
+    "durations as a category": ([dt.timedelta(minutes=i) for i in (10, 20)] * 3, "category"),
+    "texts of days": ([f"{day:02d}/03/2024" for day in range(1, 29)], None),
+    "texts": (["x", "2", "True", "2024-03-04"] * 3, None),
+    "texts and objects": (["x", 2, True, dt.datetime(2024, 3, 4), dt.timedelta(minutes=10)] * 3, None),
+}
+
+
+def objects(cells):
+    return pd.DataFrame({"c": pd.Series(cells, dtype=object)})
+
+
+@pytest.mark.parametrize(("values", "asked"), TRAINED.values(), ids=TRAINED.keys())
+def test_an_object_reads_the_same_alone_and_beside_any_other(values, asked):
+    encoding = learned(objects(values), asked)
+
+    def read(cells):
+        columns = read_table(RGLD(), objects([*cells, None]), fitting=True)
+        beside = _cells.RawColumn("beside", "number", np.zeros(len(cells) + 1))
+        return encode(encoding, [*columns, beside])[: len(cells)]
+
+    together = read(CELLS)
+    for i, cell in enumerate(CELLS):
+        np.testing.assert_array_equal(read([cell])[0], together[i], err_msg=repr(cell))
+        for other in ("x", 2, True, dt.datetime(2024, 1, 1), dt.timedelta(1), dt.time(1)):
+            np.testing.assert_array_equal(read([cell, other])[0], together[i], err_msg=f"{cell!r} beside {other!r}")
+
+
+def test_what_objects_are_read_as():
+    flags = learned(objects([True, False, True, True]), "category").columns[0]
+    assert flags.values == ("true", "false")
+    numbers = [1.5, 2.0, None, 9.5]
+    gap = encoded(objects(numbers))[2]
+    for new in ([dt.datetime(2024, 1, 1)] * 2, [dt.datetime(2024, 1, 1), "x"]):
+        np.testing.assert_array_equal(encoded(objects(numbers), objects(new)), [gap, gap])
+    days = [f"{day:02d}/03/2024" for day in range(1, 29)]
+    new = objects([dt.datetime(2024, 3, 4, 12, 30, 15, 250_001), "04/03/2024", "x"])
+    np.testing.assert_array_equal(encoded(days, new)[:2, 0], [NOON + 0.250001, MIDNIGHT])
+
+
+def test_large_integers_keep_their_digits():
+    ids = [2**53, 2**53 + 1, 2**53 + 2, 2**63 - 1]
+    frames = [
+        pl.DataFrame({"c": ids * 3}),
+        pl.DataFrame({"c": [str(i) for i in ids] * 3}),
+        pl.DataFrame({"c": pl.Series(ids * 3, dtype=pl.UInt64)}),
+        pl.DataFrame({"c": pl.Series(ids * 3, dtype=pl.Int128)}),
+        pl.DataFrame({"c": ids * 3}).to_arrow(),
+        pd.DataFrame({"c": ids * 3}),
+        pd.DataFrame({"c": pd.array(ids * 3, dtype="Int64")}),
+        objects(ids * 3),
+    ]
+    expected = tuple(sorted(str(i) for i in ids))
+    for frame in frames:
+        (raw,) = read_table(RGLD(), frame, fitting=True)
+        column, _ = fit_encoding(
+            [raw, _cells.RawColumn("beside", "number", np.arange(12.0) ** 2)], {"c": "category"}
+        ).columns
+        assert column.values == expected and column.counts == (3, 3, 3, 3)
+        assert len({column.place(value) for value in expected}) == 4
+        assert column.place(f"0{expected[1]}.0") == 1 and column.place(str(2**53 + 3)) == -1
+    (raw,) = read_table(RGLD(), pl.DataFrame({"c": [2**53 + 1, None]}), fitting=True)
+    assert as_texts(raw)[0].tolist() == [0, -1] and as_texts(raw)[1][0] == str(2**53 + 1)
+
+
+def test_an_integer_beyond_all_floats_is_infinite():
+    with pytest.raises(TableError, match="infinity"):
+        encoded(objects([1.5, 2.5, 3.5]), objects([10**5000, 1]))
+    assert np.all(np.isfinite(encoded(objects(["x", "y"] * 3), objects([10**5000, "x"]))))
+
+
 # Times ----------------------------------------------------------------------------------------------------------------
 
 
@@ -469,6 +617,18 @@ def days(n, step=1, hour=0):
 )
 def test_cycles_that_times_go_through(values, cycles):
     assert reading(values).cycles == cycles
+
+
+def test_one_mistyped_year_makes_no_seasons():
+    assert reading([*days(200), dt.datetime(2220, 1, 1)]).cycles == ("week",)
+
+
+def test_only_the_date_itself_counts_half():
+    column = reading([*[day + dt.timedelta(hours=i % 24) for i, day in enumerate(days(20))], None])
+    assert column.parts == ("value", "sine of the day", "cosine of the day", "is missing")
+    weights = Encoding((column,), np.zeros(4), 21).weights
+    np.testing.assert_array_equal(weights, [0.5, 0.5**0.5, 0.5**0.5, 1.0])
+    np.testing.assert_array_equal(Encoding((reading([1.0, None, 2.0]),), np.zeros(2), 3).weights, [1.0, 1.0])
 
 
 def test_a_cycle_is_a_sine_and_a_cosine():
@@ -520,7 +680,7 @@ def test_python_objects_of_several_kinds_are_texts():
         "2",
         "x",
         None,
-        "True",
+        "true",
         "2.5",
         "7",
     ]

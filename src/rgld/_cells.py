@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ LONGEST_TEXT = 200
 TRUTH = {"true": 1.0, "false": 0.0}
 
 _PLAIN_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.ASCII | re.IGNORECASE)
-_GROUPED_NUMBER = re.compile(r"[+-]?\d{1,3}((,\d{3})+|('\d{3})+|(’\d{3})+|([  ]\d{3})+)(\.\d*)?", re.ASCII)
+_GROUPED_NUMBER = re.compile(r"[+-]?\d{1,3}((,\d{3})+|('\d{3})+|(’\d{3})+|([ \u00a0\u202f]\d{3})+)(\.\d*)?", re.ASCII)
 _BRACKETED = re.compile(r"\(([^()+-][^()]*)\)")
 _UNITS = "$€£¥% "
 _LONG_INTEGER = re.compile(r"([+-]?)0*([1-9]\d{15,})(\.0*)?", re.ASCII)
@@ -131,7 +132,7 @@ def _number(text: str) -> float:
     if _PLAIN_NUMBER.fullmatch(stripped):
         return float(stripped)
     if _GROUPED_NUMBER.fullmatch(stripped):
-        return float(re.sub("[,'’  ]", "", stripped))
+        return float(re.sub("[,'’ \u00a0\u202f]", "", stripped))
     return math.nan
 
 
@@ -187,7 +188,16 @@ def _seconds(found: re.Match[str] | None) -> float:
 
 def _whole_microseconds(days: int, hours: int, minutes: int, seconds: float) -> float:
     """Return seconds, rounded as a typed column's are."""
-    return ((days * 24 + hours) * 3_600_000_000 + minutes * 60_000_000 + round(seconds * 1e6)) / 1e6
+    return float(seconds_in((days * 24 + hours) * 3_600_000_000 + minutes * 60_000_000 + round(seconds * 1e6)))
+
+
+def seconds_in(microseconds: Any) -> Any:
+    """Return an integer, or an array of them, in seconds: by one formula, so that all ways to a time end in one float.
+
+    Not divided by a million as a whole: beyond 2255, microseconds are no floats.
+    """
+    seconds, rest = divmod(microseconds, 1_000_000)
+    return seconds + rest / 1e6
 
 
 _FIRST_DAY = date(1970, 1, 1).toordinal()
@@ -197,7 +207,12 @@ _MICROSECOND = timedelta(microseconds=1)
 
 def seconds_of(time: datetime) -> float:
     """Return seconds since 1970, in whole microseconds; a time without a zone counts as UTC."""
-    return ((time - (_EPOCH_UTC if time.tzinfo else _EPOCH)) // _MICROSECOND) / 1e6
+    return seconds_of_span(time - (_EPOCH_UTC if time.tzinfo else _EPOCH))
+
+
+def seconds_of_span(span: timedelta) -> float:
+    """Return a duration in seconds, in whole microseconds."""
+    return float(seconds_in(span // _MICROSECOND))
 
 
 def find_time_format(texts: Sequence[str], counts: NDArray[np.integer], least_share: float = READABLE_SHARE) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._cells import RawColumn, number_text, number_texts, seconds_of, time_text, truth_text
+from ._cells import RawColumn, number_text, number_texts, seconds_of, seconds_of_span, time_text, truth_text
 from .exceptions import TableError
 
 LARGEST_EXACT = 2.0**53
@@ -42,7 +42,7 @@ def _seconds(value: Any) -> float:
         return seconds_of(datetime(value.year, value.month, value.day))
     if isinstance(value, time):
         return value.hour * 3600.0 + value.minute * 60.0 + value.second + value.microsecond / 1e6
-    return float(value.total_seconds())
+    return seconds_of_span(value)
 
 
 def _number(value: Any) -> float:

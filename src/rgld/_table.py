@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from ._cells import RawColumn, at_places, number_texts, read_numbers, text_column
+from ._cells import RawColumn, at_places, number_texts, read_numbers, seconds_in, text_column
 from ._objects import digits_of, read_objects
 from .exceptions import TableError
 
@@ -135,9 +135,9 @@ def _read_column(name: str, series: Any) -> RawColumn:
         return RawColumn(name, "number", values, exact=digits_of(values, series) if dtype.is_integer() else None)
     if dtype == nw.Date or dtype == nw.Datetime:
         stamps = series.cast(nw.Datetime("us")) if dtype == nw.Date else series
-        return RawColumn(name, "time", _floats(stamps.dt.timestamp("us")) / 1e6)
+        return RawColumn(name, "time", _seconds(stamps.dt.timestamp("us")))
     if dtype == nw.Duration:
-        return RawColumn(name, "duration", _floats(series.dt.total_microseconds()) / 1e6)
+        return RawColumn(name, "duration", _seconds(series.dt.total_microseconds()))
     if dtype == nw.String:
         return _read_texts(name, series, "text")
     if dtype in (nw.Categorical, nw.Enum):
@@ -152,9 +152,22 @@ def _floats(series: Any) -> NDArray[np.float64]:
     if series.is_null().any():
         present = ~np.asarray(series.is_null().to_numpy(), dtype=bool)
         values = np.full(len(series), np.nan)
-        values[present] = np.asarray(series.drop_nulls().cast(nw.Float64).to_numpy(), dtype=np.float64)
+        values[present] = _whole_floats(series.drop_nulls())
         return values
-    return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+    return _whole_floats(series)
+
+
+def _seconds(microseconds: Any) -> NDArray[np.float64]:
+    values = np.full(len(microseconds), np.nan)
+    present = ~np.asarray(microseconds.is_null().to_numpy(), dtype=bool)
+    values[present] = seconds_in(np.asarray(microseconds.drop_nulls().to_numpy(), dtype=np.int64))
+    return values
+
+
+def _whole_floats(series: Any) -> NDArray[np.float64]:
+    # Arrow refuses to round an integer.
+    numbers = series if series.dtype in (nw.Int64, nw.UInt64) else series.cast(nw.Float64)
+    return np.asarray(numbers.to_numpy(), dtype=np.float64)
 
 
 MANY_TO_LOOK_UP = 10_000
