@@ -353,3 +353,8 @@ def test_the_automatic_threshold_is_a_share_of_the_training_rows_where_there_is_
     assert (RGLD.plus(random_state=0).fit_predict(X) == -1).sum() == 20
     both = (RGLD(random_state=0).fit_predict(X) == -1).mean()
     assert 0.005 < both < 0.05
+
+
+def test_the_smallest_p_value_that_the_page_states():
+    """docs/certainty.md: p-values down to 0.00002."""
+    assert f"{1 / (_detector.MOST_CALIBRATION_ROWS + 1):.0e}" == "2e-05"

@@ -16,7 +16,7 @@ import safetensors
 import safetensors.numpy
 
 import rgld
-from rgld import RGLD, ModelFileError, _tensorfile, load
+from rgld import RGLD, ModelFileError, _modelheader, _tensorfile, load
 
 SMALL = {"n_global_views": 2, "n_local_views": 2, "n_random_features": 3, "n_references": 6, "n_neighbors": 2}
 X = np.random.default_rng(0).normal(size=(20, 4))
@@ -556,6 +556,37 @@ def test_a_file_without_one_of_its_arrays(mixed_path, name):
 @pytest.mark.parametrize("make", HOSTILE_FILES.values(), ids=HOSTILE_FILES.keys())
 def test_hostile_files(path, make):
     refused(path, make(*split(path.read_bytes())))
+
+
+def test_counts_add_up_to_the_rows_at_most(mixed_path):
+    header, data = split(mixed_path.read_bytes())
+    city = next(c for c in json.loads(header["__metadata__"]["detector"])["columns"] if c["name"] == "city")
+    first, *others = city["counts"]  # these add up to all rows
+    assert outcome(mixed_path, joined(set_column(header, "city", "counts", [first - 1, *others]), data)) is None
+    error = refused(mixed_path, joined(set_column(header, "city", "counts", [first + 1, *others]), data))
+    assert "counts more rows of a category" in str(error)
+
+
+@pytest.mark.parametrize(
+    "change", [{"n_sample_views": 0}, {"n_sample_rows": 0}, {"n_sample_rows": 1}, {"n_sample_rows": 10**4}]
+)
+def test_samples_that_no_fit_draws(mixed_path, change):
+    """Explanations divide by the number of views, and compare with other rows."""
+    sizes = json.loads(split(mixed_path.read_bytes())[0]["__metadata__"]["detector"])["sizes"]
+    assert sizes["n_local_views"] > 0 and _modelheader._parse_sizes(sizes)
+    assert _modelheader._parse_sizes({**sizes, "n_sample_rows": 0, "n_sample_views": 0}), "as in version 1"
+    with pytest.raises(ModelFileError, match="sizes that no fitted model has"):
+        _modelheader._parse_sizes({**sizes, **change})
+
+
+@pytest.mark.parametrize("n_columns", [2**20, 5, 0, -1, 4.0, True, None])
+def test_a_small_file_of_version_1_that_claims_many_columns(tmp_path, n_columns, monkeypatch):
+    """Refused by the shape of an array, before a column is described."""
+    with open(os.path.join(os.path.dirname(__file__), "files", "version-1.rgld"), "rb") as file:
+        header, data = split(file.read())
+    changed = set_parameter(header, "n_columns", n_columns)
+    monkeypatch.setattr(_modelheader, "_parse_detector", None)
+    assert "sizes that no fitted model has" in str(refused(tmp_path / "m.rgld", joined(changed, data)))
 
 
 def refused(path, content):

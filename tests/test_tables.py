@@ -273,6 +273,32 @@ def test_dropped_columns_have_no_say():
         detector.anomaly_score(new.drop("order_id"))
 
 
+def test_a_column_that_cannot_be_read_can_be_dropped():
+    rng = np.random.default_rng(0)
+    table = pl.DataFrame({"a": rng.normal(size=60), "tags": [["x", "y"]] * 60})
+    with pytest.raises(rgld.TableError, match="Column 'tags' holds List"):
+        RGLD(**SMALL).fit(table)
+    for fraction in (0.0, 0.5):
+        detector = RGLD(**SMALL, columns={"tags": "drop"}, calibration_fraction=fraction).fit(table)
+        scores = detector.anomaly_score(table)
+        explanation = detector.explain(table)
+        np.testing.assert_array_equal(explanation.anomaly_score, scores)
+        assert np.all(explanation.contributions[:, 1] == 0)
+    objects = pd.DataFrame({"a": table["a"].to_list(), "tags": pd.Series([{"x": 1}] * 60, dtype=object)})
+    np.testing.assert_array_equal(detector.explain(objects).anomaly_score, scores)
+    with pytest.raises(rgld.TableError, match="There is no column 'tag'"):
+        RGLD(**SMALL, columns={"tag": "drop"}).fit(table.drop("tags"))
+
+
+def test_a_column_that_cannot_be_read_is_no_trouble_to_the_report(tmp_path):
+    from rgld.report import write_report
+
+    table = pl.DataFrame({"a": np.random.default_rng(0).normal(size=60), "tags": [["x", "y"]] * 60})
+    detector = RGLD(**SMALL, columns={"tags": "drop"}).fit(table)
+    write_report(detector, table, tmp_path / "report.html")
+    assert (tmp_path / "report.html").stat().st_size > 1000
+
+
 def test_columns_read_as_something_else_when_scoring():
     """A chunk of a file may show a column from another side: all numbers, all gaps, all texts."""
     detector, _ = fitted()

@@ -71,7 +71,48 @@ def test_a_constant_column_that_was_kept():
 
 def test_numbers_that_differ_in_a_late_digit_are_shown_apart():
     seen = 100 + 1e-6 * np.arange(41)
-    assert said(100.001, seen) == "amount 100.001 is far above usual (usually 100.000001 to 100.000039)"
+    assert said(100.001, seen) == "amount 100.00100 is far above usual (usually 100.00000 to 100.00004)"
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "words"),
+    [
+        (1000.2, 999.98, 1000.02, "amount 1,000.20 is far above usual (usually 999.98 to 1,000.02)"),
+        (1000.01, 999.98, 1000.02, "amount 1,000.01 is unusual beside the other values (usually 999.98 to 1,000.02)"),
+        (12345.9, 12345.2, 12345.6, "amount 12,345.9 is above usual (usually 12,345.2 to 12,345.6)"),
+        (98765.4, 1.5, 12345.6, "amount 98,765 is far above usual (usually 1.5 to 12,346)"),
+        (1.23456, 1.23451, 1.23454, "amount 1.23456 is above usual (usually 1.23451 to 1.23454)"),
+        (999.97, 1.0, 2.0, "amount 1,000.0 is far above usual (usually 1 to 2)"),
+        (-1000.2, -1000.02, -999.98, "amount -1,000.20 is far below usual (usually -1,000.02 to -999.98)"),
+        (1.00003e20, 1.00001e20, 1.00002e20, "amount 1.00003e+20 is above usual (usually 1.00001e+20 to 1.00002e+20)"),
+        (1.00005e-9, 1.00001e-9, 1.00002e-9, "amount 1.00005e-09 is far above usual"),
+        (
+            2.0,
+            1.0,
+            1.0 + 2**-52,
+            "amount 2.0000000000000000 is far above usual (usually 1.0000000000000000 to 1.000000",
+        ),
+        (5e-324, 0.0, 1e-323, "amount 4.941e-324 is unusual"),
+    ],
+)
+def test_values_and_bounds_have_the_digits_that_tell_them_apart(value, low, high, words):
+    assert said(value, np.repeat([low, high], 50)).startswith(words)
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1e-3, 0.01, 1.0, 1e3, 1e12, 1e300])
+def test_texts_of_different_numbers_are_different(scale):
+    rng = np.random.default_rng(0)
+    for center in (0.0, 1.0, 1000.0, 123456.789):
+        for _ in range(50):
+            low, value, high = np.sort(center * scale + scale * rng.normal(size=3) * 10.0 ** rng.integers(-6, 3))
+            words = said(value, np.repeat([low, high], 50))
+            text, usual = words.removeprefix("amount ").split(" is unusual beside the other values (usually ")
+            bounds = usual.removesuffix(")").split(" to ")
+            assert float(bounds[0].replace(",", "")) < float(text.replace(",", "")) < float(bounds[1].replace(",", ""))
+
+
+def test_years_in_parts():
+    assert said(1900.25, 2000.5 + np.arange(41.0) % 20, name="year").startswith("year 1900.2 is far below usual")
 
 
 def test_huge_numbers_do_not_overflow():
@@ -172,6 +213,21 @@ def test_times(day, words):
     assert found.startswith(words)
 
 
+def test_ranges_of_dates_are_in_days_unless_that_hides_the_difference():
+    noons = NOON + DAY * (np.arange(1000) % 9)  # 1 to 9 January, at noon
+    bounds = "(usually 2024-01-01 12:00:00 to 2024-01-09 12:00:00)"
+    assert (
+        said(NOON + 8.25 * DAY, noons, kind="time", name="at") == f"at 2024-01-09 18:00:00 is later than usual {bounds}"
+    )
+    assert (
+        said(NOON - 0.25 * DAY, noons, kind="time", name="at")
+        == f"at 2024-01-01 06:00:00 is earlier than usual {bounds}"
+    )
+    assert said(NOON + 9 * DAY, noons, kind="time", name="at") == (
+        "at 2024-01-10 12:00:00 is later than usual (usually 2024-01-01 to 2024-01-09)"
+    )
+
+
 def test_times_of_the_year_and_dates_alone():
     summers = NOON - DAY / 2 + DAY * np.concatenate([year * 365 + np.arange(150, 240) for year in range(3)])
     winter = NOON - DAY / 2 + DAY * 365
@@ -257,6 +313,14 @@ def test_cells_of_texts_are_read_as_in_training():
     np.testing.assert_array_equal([amount.number for amount, _ in cells], [1250, np.nan, np.nan, 7])
     assert [note.text for _, note in cells] == ["x"] * 4
     assert values_of(encoding, table, np.array([0]))[0][1].text == ""
+
+
+def test_an_object_of_another_kind_is_shown_as_it_is():
+    table = pd.DataFrame({"a": np.arange(60) % 7 * 1.5, "b": np.arange(60) % 11})
+    detector = RGLD.plus(random_state=0).fit(table)
+    new = pd.DataFrame({"a": pd.Series([pd.Timestamp("2024-03-04 12:30")], dtype=object), "b": [2]})
+    (cells,) = values_of(detector.model_.encoding, detector.explain(new)._table, np.array([0]))
+    assert cells[0].text == "2024-03-04 12:30:00" and np.isnan(cells[0].number)
 
 
 def test_a_constant_column_kept_by_wish():

@@ -218,7 +218,8 @@ def _apart(numbers: Sequence[float], texts: list[str], name: str) -> list[str]:
     shift = [abs(float(text.replace(",", "")) - number) for text, number in zip(texts, numbers, strict=True)]
     if max(shift) <= BLUR * gap:
         return texts
-    largest, decimals = max(map(abs, numbers)), -math.floor(math.log10(gap))
+    # A difference of 0.01 may come out as slightly less.
+    largest, decimals = max(map(abs, numbers)), -math.floor(math.log10(gap * (1.0 + 1e-9)))
     if SMALLEST_IN_FULL <= largest < LARGEST_IN_FULL:
         return [_grouped(number, max(0, decimals), name) for number in numbers]
     return [f"{number:.{min(17, math.floor(math.log10(largest)) + decimals + 1)}g}" for number in numbers]
