@@ -7,6 +7,7 @@ import io
 import json
 import os
 import threading
+import time
 import zipfile
 
 import numpy as np
@@ -67,6 +68,7 @@ DELIMITED = {
     "thousands with spaces": ("a;b\n50 123,50;1\n40 123,75;2\n", ";", (50123.5, 1)),
     "one column of decimal commas": ("a;b\n1,5;2,5\n", ";", (1.5, 2.5)),
     "tabs beside commas": ("a\tb\n1,5\t2,5\n3,5\t4,5\n", "\t", (1.5, 2.5)),
+    "a delimiter at the end of rows": ("a;b\n1,5;2,5;\n3,5;4,5;\n", ";", None),
     "bars": ("a|b\nx, y|2\nz, y|3\n", "|", ("x, y", 2)),
     "commas, semicolons in a text": ("a,b\nx;y,1\nz;w,2\n", ",", ("x;y", 1)),
     "quoted commas": ('a,b\n"x, y",1\n"z, y",2\n', ",", ("x, y", 1)),
@@ -121,6 +123,14 @@ def test_dirty_cells_among_decimal_commas(tmp_path):
     assert names == ["a", "b"]
     assert [row[0] for row in rows] == read
     assert [row[1] for row in rows] == [i + 0.25 for i in range(len(cells))]
+
+
+NUMBERS = {"1,5E+03": 1500, ",5": 0.5, "-€ 1.234,5": "-€1234.5", "(1.234,5)": "(1234.5)", "50\u00a0123,5": 50123.5}
+
+
+@pytest.mark.parametrize("cell", NUMBERS)
+def test_ways_to_write_a_number(tmp_path, cell):
+    assert rows_of(tmp_path, f"a;b\n{cell};1,5\n")[1] == [(NUMBERS[cell], 1.5)]
 
 
 def test_numbers_of_a_model_are_numbers_in_batches(tmp_path):
@@ -227,6 +237,20 @@ def test_very_long_cells(tmp_path):
     assert csv.field_size_limit() == before
 
 
+def test_cells_of_nothing_but_blanks_take_no_time(tmp_path):
+    content = "a;b\n" + f"{' ' * 20_000}x;1,5\n"  # cubic time if all of it were tried as a number
+    before = time.perf_counter()
+    assert rows_of(tmp_path, content)[1][0][1] == 1.5
+    assert time.perf_counter() - before < 10
+
+
+def test_a_word_among_numbers_does_not_search_the_file(tmp_path, monkeypatch):
+    monkeypatch.setattr("rgld.cli._csvread.fault", lambda path, dialect: pytest.fail("searched"))
+    for content in ("a,b\n1,2\nx,3\n", "a;b\n1,5;2\nx;3\n"):
+        with opened(tmp_path, content) as file, pytest.raises(TableError, match="cannot be read as CSV"):
+            list(file.batches(["a"], {"a": pl.Float64}))
+
+
 def test_rows_before_a_fault_tell_the_delimiter(tmp_path):
     content = "a;b\n1,5;x\n2,5;y\rz\n"  # the csv module stops at a carriage return in a cell
     assert rows_of(tmp_path, content) == (["a", "b"], [(1.5, "x"), (2.5, "y\rz")])
@@ -271,6 +295,11 @@ FOREIGN = {
 @pytest.mark.parametrize(("content", "message"), FOREIGN.values(), ids=FOREIGN.keys())
 def test_what_is_not_a_table_is_named(tmp_path, content, message):
     assert message in error_of(tmp_path, content)
+
+
+def test_names_that_look_like_other_formats(tmp_path):
+    for name in ("PAR1", "ARROW1", "FEA1", "BZh9", "[kg]", "{m}"):
+        assert rows_of(tmp_path, f"{name},b\n1,2\n") == ([name, "b"], [(1, 2)])
 
 
 def test_brackets_are_not_always_json(tmp_path):

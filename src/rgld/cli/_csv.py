@@ -144,11 +144,12 @@ def find_delimiter(text: str, *, has_header: bool) -> str:
     Of several, any but the comma, and of those the one with most fields. Where none fits, the one that splits most rows
     alike: the reader then names the line that does not fit.
     """
-    best, best_score = ",", (False, False, 0.0, 0)
+    best, best_score = ",", (False, False, False, 0.0, 0)
     for delimiter in DELIMITERS:
-        width, share, fits = _widths(split(text, delimiter), has_header=has_header)
+        rows = split(text, delimiter)
+        width, share, fits = _widths(rows, has_header=has_header)
         fits = fits and share >= ALIKE_SHARE
-        score = (fits, fits and delimiter != ",", round(share, 1), width)
+        score = (fits, fits and delimiter != ",", len(rows[0]) > 1, round(share, 1), width)
         if width > 1 and score > best_score:
             best, best_score = delimiter, score
     if not best_score[0]:
@@ -182,8 +183,10 @@ def _column_names(names: Sequence[str], shown: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-_SIGNED = r"\s*[€$£¥]?\s*[+-]?{}\s*[€$£¥%]?\s*"
-_COMMA_NUMBER = _SIGNED.format(r"([0-9]+|[1-9][0-9]{0,2}([.'’ \u00a0\u202f][0-9]{3})+),[0-9]+")
+LONGEST_NUMBER = 60
+"""Longer cells are not tried as numbers: a cell of nothing but blanks would take the patterns very long."""
+_SIGNED = r"\s*\(?[+-]?\s*[€$£¥]?\s*[+-]?{}\s*[€$£¥%]?\)?\s*"
+_COMMA_NUMBER = _SIGNED.format(r"([0-9]*|[1-9][0-9]{0,2}([.'’ \u00a0\u202f][0-9]{3})+),[0-9]+([eE][+-]?[0-9]+)?")
 _DOTTED_NUMBER = _SIGNED.format(r"[1-9][0-9]{0,2}(\.[0-9]{3})+")
 COMMA_NUMBER = f"^(?:{_COMMA_NUMBER}|{_DOTTED_NUMBER})$"
 """A number in a file with decimal commas: 4,64 or 98.765,43 or 98 765,43; and 1.234, a point being no decimal mark."""
@@ -196,7 +199,7 @@ _NUMBER = re.compile(_SIGNED.format(r"([0-9]+([.,][0-9]*)?|[.,][0-9]+)([eE][+-]?
 
 def is_number(text: str) -> bool:
     """Tell whether a cell is a number in any common way of writing."""
-    return _NUMBER.fullmatch(text) is not None
+    return len(text) <= LONGEST_NUMBER and _NUMBER.fullmatch(text) is not None
 
 
 def has_decimal_commas(rows: Sequence[Sequence[str]], delimiter: str) -> bool:
@@ -205,7 +208,7 @@ def has_decimal_commas(rows: Sequence[Sequence[str]], delimiter: str) -> bool:
     A number such as 101,257 alone may be a hundred thousand. It counts between semicolons, which are used where commas
     are decimal marks.
     """
-    cells = [cell for row in rows for cell in row]
+    cells = [cell for row in rows for cell in row if len(cell) <= LONGEST_NUMBER]
     if any(_POINT.fullmatch(cell) and not _DOTTED.fullmatch(cell) for cell in cells):
         return False
     if any(_THOUSANDS.fullmatch(cell) and cell.count(",") > 1 for cell in cells):

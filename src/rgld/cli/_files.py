@@ -44,7 +44,6 @@ MAGIC = {
 UNPACK = "unpack it first"
 EXPORT = "write the table to a CSV or Parquet file first"
 FOREIGN = {
-    b"BZh": ("a bzip2 file", UNPACK),
     b"\xfd7zXZ\0": ("an xz file", UNPACK),
     b"\x28\xb5\x2f\xfd": ("a zstd file", UNPACK),
     b"7z\xbc\xaf\x27\x1c": ("a 7z archive", UNPACK),
@@ -53,6 +52,7 @@ FOREIGN = {
     b"FEA1": ("a Feather file of the first version", EXPORT),
     b"\xd0\xcf\x11\xe0": ("an old Excel workbook", "save the sheet as CSV first"),
     b"%PDF-": ("a PDF document", EXPORT),
+    **{b"BZh%d1AY&SY" % level: ("a bzip2 file", UNPACK) for level in range(1, 10)},
 }
 """Files that are sometimes taken for tables: what they are, and what to do."""
 JSON = re.compile(rb'\s*(\{\s*("|\})|\[\s*[\[{"])')
@@ -191,8 +191,8 @@ def _kind(path: Path, shown: str) -> tuple[str, bytes]:
     head = _head(path)
     if not head:
         raise TableError(f"{shown} is empty: expected a table.")
-    kind = next((name for magic, name in MAGIC.items() if head.startswith(magic)), "csv")
-    what, cure = next((words for magic, words in FOREIGN.items() if head.startswith(magic)), ("", ""))
+    kind = next((name for magic, name in MAGIC.items() if _starts(head, magic)), "csv")
+    what, cure = next((words for magic, words in FOREIGN.items() if _starts(head, magic)), ("", ""))
     text = head.removeprefix(codecs.BOM_UTF8)
     if JSON.match(text):
         lines = text.splitlines()
@@ -203,6 +203,11 @@ def _kind(path: Path, shown: str) -> tuple[str, bytes]:
     if what:
         raise TableError(f"{shown} is {what}, expected CSV, Parquet, Arrow or NPZ: {cure}.")
     return kind, head
+
+
+def _starts(head: bytes, magic: bytes) -> bool:
+    """Tell whether a file begins with these bytes; if a column may be called so, as PAR1, only if it is not text."""
+    return head.startswith(magic) and (not magic.isalnum() or b"\0" in head)
 
 
 def _head(path: Path) -> bytes:
@@ -238,7 +243,7 @@ def _as_csv(file: TableFile, head: bytes, options: ReadOptions, folder: Path) ->
     dialect = sniff(file.path, file.shown, options)
     file = replace(file, csv=dialect)
     with _in_words(file):
-        empty = _csvread.count_empty_rows(file.path, dialect, _step(len(dialect.names or ())))
+        empty = _csvread.count_empty_rows(file.path, dialect, BATCH_CELLS)
     if empty:
         notes += (f"{empty:,} empty {'line' if empty == 1 else 'lines'} skipped",)
     return replace(file, csv=replace(dialect, empty_rows=empty), notes=(*notes, *dialect.notes))
@@ -290,7 +295,8 @@ def _in_words(file: TableFile) -> Iterator[None]:
     except (pl.exceptions.PolarsError, ValueError, zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
         if isinstance(error, (TableError, ParameterError)):
             raise
-        fault = _csvread.fault(file.path, file.csv) if file.csv else ""
+        # A word among numbers is no fault of the file: it is not searched for one, which takes long.
+        fault = _csvread.fault(file.path, file.csv) if file.csv and "`f64`" not in str(error) else ""
         reason = fault or f"it cannot be read as {file.kind.upper()}: {_first_line(error)}"
         raise TableError(f"{file.shown}: {reason}.") from error
 
