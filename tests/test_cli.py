@@ -137,7 +137,7 @@ def test_labels_are_only_measured_with(folder, tmp_path):
         "score", tmp_path / "labelled.csv", "--id", "id", "--label", "fraud", "--out", tmp_path / "s.csv"
     )
     assert code == 0, error
-    assert "AUROC 100.00, AUPRC 100.00 (1 labelled anomalies" in out
+    assert "AUROC 100.00, AUPRC 100.00 (labelled anomalies: 1" in out
     np.testing.assert_array_equal(scores_of(tmp_path / "s.csv"), scores_of(folder / "by-itself.csv"))
 
 
@@ -255,6 +255,51 @@ def test_infinities_are_clipped_on_request(tmp_path):
         assert code == 0, error
     code, _, error = rgld("score", tmp_path / "t.parquet", "-m", tmp_path / "m.rgld", "--inf", "clip")
     assert code == 0, error
+
+
+def test_infinities_change_no_other_row(folder, tmp_path):
+    frame = pl.read_csv(folder / "t.csv").with_columns(pl.col("amount").cast(pl.String))
+    for name, cells in (("numbers", {9: "inf"}), ("words", {9: "-inf", 11: "unknown"})):
+        for row, cell in cells.items():
+            frame[row, "amount"] = cell
+        frame.write_csv(tmp_path / f"{name}.csv")
+        out = tmp_path / f"s-{name}.csv"
+        arguments = ["-m", folder / "m.rgld", "--id", "id", "--inf", "clip", "-o", out]
+        code, text, error = rgld("score", tmp_path / f"{name}.csv", *arguments)
+        assert code == 0, error
+        assert "amount 99,999 is far above usual" in text
+        others = np.setdiff1d(np.arange(400), list(cells))
+        np.testing.assert_array_equal(scores_of(out)[others], scores_of(folder / "by-model.csv")[others])
+    assert "amount: 1 values cannot be read and count as missing, such as 'unknown'" in error
+
+
+def test_a_model_of_an_array_scores_files(tmp_path):
+    X = RNG.normal(size=(100, 2))
+    X[5] = 9.0
+    detector = RGLD.fast(random_state=0).fit(X)
+    detector.save(tmp_path / "m.rgld")
+    pl.DataFrame(X, schema=["a", "b"]).write_csv(tmp_path / "t.csv")
+    code, _, error = rgld("score", tmp_path / "t.csv", "-m", tmp_path / "m.rgld", "-o", tmp_path / "s.csv")
+    assert code == 0, error
+    np.testing.assert_array_equal(scores_of(tmp_path / "s.csv"), detector.anomaly_score(X))
+
+
+def test_rows_are_explained_by_id(tmp_path):
+    x = np.append(RNG.normal(size=59), 30.0)
+    frame = pl.DataFrame({"score": ["twice" if i in (0, 59) else f"r{i}" for i in range(60)], "x": x, "y": RNG.normal(size=60)})
+    frame.write_csv(tmp_path / "t.csv")
+    code, out, error = rgld(
+        "explain", tmp_path / "t.csv", "--id", "score", "--row", "twice", "--row", "r30", "-o", tmp_path / "e.csv"
+    )
+    assert code == 0, error
+    assert "x 30 is far above usual" in out, "of two rows of this name, the more anomalous one"
+    assert pl.read_csv(tmp_path / "e.csv")["id_score"].to_list() == ["twice", "r30"]
+
+
+def test_an_error_moves_no_cursor(tmp_path):
+    (tmp_path / "t.csv").write_text("\x1b[31mred,b\n1,2\n3,4\n")
+    code, _, error = rgld("score", tmp_path / "t.csv", "--id", "nope")
+    assert code == 2 and "\x1b" not in error
 
 
 FORMULAS = ["=1+1", "+cmd", "-cmd", "@SUM(A1)", "\tx", '=HYPERLINK("http://x")']

@@ -241,7 +241,8 @@ def _kept(asked: Asked, scores: Floats, ids: pl.Series, n_top: int) -> NDArray[n
     named = np.flatnonzero(ids.cast(pl.String).is_in(asked.rows).to_numpy())
     # Of rows with the same name, the most anomalous one.
     order: NDArray[np.intp] = named[np.argsort(-scores[named], kind="stable")]
-    return order[ids[order].cast(pl.String).is_first_distinct().to_numpy()]
+    first: NDArray[np.intp] = order[ids[order].cast(pl.String).is_first_distinct().to_numpy()]
+    return first
 
 
 def _model_columns(detector: RGLD, file: TableFile) -> list[str]:
