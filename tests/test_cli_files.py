@@ -180,7 +180,7 @@ def test_gaps_and_paragraphs_are_not_empty_lines(tmp_path):
 def test_a_file_without_rows(tmp_path):
     assert "has no rows" in error_of(tmp_path, "\n\n  \n")
     assert "has column names but no rows: expected" in error_of(tmp_path, "a,b\n")
-    assert "no rows: it has no value in any of 2 lines" in error_of(tmp_path, "a,b\n,\n\n")
+    assert "no rows: it has no value in any of its lines" in error_of(tmp_path, "a,b\n,\n\n")
     assert "t.csv is empty" in error_of(tmp_path, "")
 
 
@@ -326,6 +326,16 @@ def test_a_quotation_without_end(tmp_path):
     )
     message = error_of(tmp_path, 'a,b\n1,"x\n2\n3"\n' + "1,2\n" * 5 + '2,"y\n' + "3,z\n" * 1000)
     assert "line 10 opens a quotation that never ends" in message
+
+
+def test_column_names_in_a_quotation_without_end(tmp_path):
+    assert "line 1 opens a quotation that never ends" in error_of(tmp_path, '"a,b\n1,2\n3,4\n')
+
+
+@pytest.mark.parametrize("delimiter", ["", "||", '"', "\n", "€"])
+def test_what_is_no_delimiter(tmp_path, delimiter):
+    with pytest.raises(ParameterError, match="--delimiter must be one character"):
+        rows_of(tmp_path, "a,b\n1,2\n", delimiter=delimiter)
 
 
 def test_lines_that_end_in_carriage_returns(tmp_path):

@@ -71,8 +71,8 @@ def sniff(path: Path, shown: str, options: ReadOptions) -> Dialect:
         delimiter = find_delimiter(body, has_header=options.has_header)
         if delimiter != ",":
             notes.append(f"columns are separated by {_DELIMITER_WORDS.get(delimiter, repr(delimiter))}")
-    elif len(delimiter.encode()) != 1:
-        raise ParameterError(f"--delimiter must be one character, got {delimiter!r} instead.")
+    elif len(delimiter.encode()) != 1 or delimiter in '"\r\n':
+        raise ParameterError(f"--delimiter must be one character and no quotation mark, got {delimiter!r} instead.")
     start = _with_marked_header(lines, first, start, delimiter)
     if comments := sum(line.startswith("#") for line in lines[first:start]):
         notes.append(f"{comments} comment {'line' if comments == 1 else 'lines'} skipped")

@@ -130,11 +130,11 @@ class TableFile:
     def _require_rows(self, rows: int) -> None:
         if rows:
             return
-        empty = self.csv.empty_rows if self.csv else 0
-        raise TableError(
-            f"{self.shown} has column names but no rows: "
-            + (f"it has no value in any of {empty} lines." if empty else "expected at least one.")
-        )
+        if self.csv and (fault := _csvread.fault(self.path, self.csv)):
+            raise TableError(f"{self.shown}: {fault}.")
+        empty = self.csv is not None and self.csv.empty_rows > 0
+        why = "it has no value in any of its lines" if empty else "expected at least one"
+        raise TableError(f"{self.shown} has column names but no rows: {why}.")
 
 
 def _step(width: int) -> int:
