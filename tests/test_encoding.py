@@ -3,6 +3,7 @@
 import datetime as dt
 import math
 from decimal import Decimal
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from rgld import RGLD, TableError, _cells
 from rgld._encoding import Encoding, as_texts, encode
 from rgld._reading import fit_encoding
 from rgld._table import read_table
+from rgld.report._axes import time_ticks
 
 RNG = np.random.default_rng(0)
 NOON = dt.datetime(2024, 3, 4, 12, 30, 15, tzinfo=dt.UTC).timestamp()
@@ -196,6 +198,16 @@ def test_times_are_shown_within_and_beyond_the_years_of_a_calendar():
     assert _cells.time_text(-0.5) == "1969-12-31 23:59:59.500000"
     assert _cells.time_text(-62_135_596_800.0) == "0001-01-01"
     assert _cells.time_text(1e15) == "1e+15 s" and _cells.time_text(-2e11) == "-2e+11 s"
+
+
+def test_times_before_1970_need_no_help_of_the_machine():
+    """`fromtimestamp` fails for them on Windows: no module may call it."""
+    sources = list(Path(_cells.__file__).parent.rglob("*.py"))
+    assert len(sources) > 20
+    assert not [source for source in sources if ".fromtimestamp(" in source.read_text(encoding="utf-8")]
+    early = MIDNIGHT - 4e9  # in 1897
+    assert time_ticks(early, early + 40 * 86_400)[0][1] == "10 Jun", "a Thursday, as the first day of 1970"
+    assert time_ticks(-6.3e10, -6.25e10)[0][1] == "-6.3e+10 s", "before the first year"
 
 
 @settings(deadline=None)
