@@ -2,6 +2,7 @@
 
 import datetime as dt
 import math
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -234,7 +235,7 @@ def raws(values):
 def learned(values, asked=None, name="c"):
     """Return the encoding of a column, and of one beside it that is used in any case."""
     (column,) = raws(values)
-    column = _cells.RawColumn(name, column.kind, column.values, column.texts)
+    column = replace(column, name=name)
     beside = _cells.RawColumn("beside", "number", np.linspace(0.0, 1.0, len(column)) ** 2)
     return fit_encoding([column, beside], {name: asked} if asked else None)
 
@@ -599,6 +600,17 @@ def test_large_integers_keep_their_digits():
         assert column.place(f"0{expected[1]}.0") == 1 and column.place(str(2**53 + 3)) == -1
     (raw,) = read_table(RGLD(), pl.DataFrame({"c": [2**53 + 1, None]}), fitting=True)
     assert as_texts(raw)[0].tolist() == [0, -1] and as_texts(raw)[1][0] == str(2**53 + 1)
+
+
+def test_large_integers_that_are_ids():
+    close = 2**60 + np.arange(30)
+    assert reading(close).note == "it numbers the rows"
+    pairs = np.concatenate([RNG.choice(2**62, 20, replace=False) // 2 * 2 + one for one in (0, 1)])
+    assert reading(pairs, name="user_id").note == "it is an id: all its values are different"
+    assert reading(pairs, name="amount").kind == "number"
+    assert reading([*close[1:], close[1]]).note == "its values are equal as floats"
+    assert reading([2**60 + 1] * 30).note == "it is constant"
+    assert reading([*close, None]).kind == "number"
 
 
 def test_an_integer_beyond_all_floats_is_infinite():

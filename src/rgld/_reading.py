@@ -103,7 +103,21 @@ def _learn(raw: RawColumn, asked: str | None) -> Learned:
         raise TableError(
             f"Column {name!r} holds {held}, which cannot be read as {wanted}: leave it as it is, or 'drop' it."
         )
+    if asked is None and raw.exact is not None and not missing.any() and (note := _large_note(name, raw.exact)):
+        return Column(name, "dropped", note), 0.0
     return _learn_numbers(Column(name, kind), raw.values.astype(np.float64), asked)
+
+
+def _large_note(name: str, exact: NDArray[np.object_]) -> str:
+    """Return why integers too large for floats say nothing, or "". As floats, ids may be equal to their neighbours."""
+    if not all(isinstance(digits, int) for digits in exact):
+        return ""
+    lowest = min(exact)
+    steps = np.array([digits - lowest for digits in exact], dtype=np.float64)
+    highest = float(steps.max())
+    if highest and float(lowest) == float(max(exact)):
+        return _id_note(name, steps, 0.0, highest) or "its values are equal as floats"
+    return _id_note(name, steps, 0.0, highest)
 
 
 def _learn_text(raw: RawColumn, asked: str | None) -> Learned:
