@@ -286,7 +286,9 @@ def test_a_model_of_an_array_scores_files(tmp_path):
 
 def test_rows_are_explained_by_id(tmp_path):
     x = np.append(RNG.normal(size=59), 30.0)
-    frame = pl.DataFrame({"score": ["twice" if i in (0, 59) else f"r{i}" for i in range(60)], "x": x, "y": RNG.normal(size=60)})
+    frame = pl.DataFrame(
+        {"score": ["twice" if i in (0, 59) else f"r{i}" for i in range(60)], "x": x, "y": RNG.normal(size=60)}
+    )
     frame.write_csv(tmp_path / "t.csv")
     code, out, error = rgld(
         "explain", tmp_path / "t.csv", "--id", "score", "--row", "twice", "--row", "r30", "-o", tmp_path / "e.csv"
