@@ -360,16 +360,20 @@ def test_demo(tmp_path):
 
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal")
 def test_an_interrupt_leaves_nothing_behind(tmp_path):
-    pl.DataFrame(RNG.normal(size=(300_000, 20))).write_parquet(tmp_path / "t.parquet")
     process = subprocess.Popen(
-        [COMMAND, "score", tmp_path / "t.parquet", "--preset", "paper", "-o", tmp_path / "s.csv"],
+        [COMMAND, "score", "-", "-o", tmp_path / "s.csv"],
+        stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
         start_new_session=True,
     )
-    time.sleep(2.5)  # after the imports, in the middle of the fit
+    process.stdin.write(b"a,b\n1,2\n")
+    process.stdin.flush()
+    time.sleep(2.0)  # it has begun to read, and waits for more
+    assert process.poll() is None
     os.killpg(process.pid, signal.SIGINT)
-    _, error = process.communicate(timeout=60)
-    assert process.returncode in (130, -signal.SIGINT), error
-    assert b"Traceback" not in error
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["t.parquet"]
+    assert process.wait(timeout=60) == 130
+    error = process.stderr.read()
+    process.stdin.close()
+    assert error == b"interrupted\n"
+    assert list(tmp_path.iterdir()) == []
