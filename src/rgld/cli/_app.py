@@ -18,6 +18,8 @@ for command in (fit.fit, score.score, explain.explain, report.report, info.info,
     app.command()(command)
 app.add_typer(bench.app, name="bench")
 
+INTERRUPTED = 130
+
 ParserError: Any = typer.BadParameter.__mro__[2]
 """The root of the parser's errors. Typer carries its own copy of Click in some releases: this is its
 `ClickException`."""
@@ -44,13 +46,15 @@ def run(arguments: list[str]) -> NoReturn:
         _fail(str(error))
     except (KeyboardInterrupt, typer.Abort):
         print("interrupted", file=sys.stderr)
-        raise SystemExit(130) from None
+        raise SystemExit(INTERRUPTED) from None
     except Exception as error:
         if os.environ.get("RGLD_DEBUG"):
             raise
         what = printable(" ".join(f"{type(error).__name__}: {error}".split())[:300])
         print(f"rgld: a defect of rgld, not of your input ({what}): RGLD_DEBUG=1 shows where.", file=sys.stderr)
         raise SystemExit(1) from None
+    if code == INTERRUPTED:  # some releases of the parser end so, others raise
+        print("interrupted", file=sys.stderr)
     raise SystemExit(code if isinstance(code, int) else 0)
 
 

@@ -8,6 +8,7 @@ import codecs
 import gzip
 import re
 import shutil
+import signal
 import stat
 import sys
 import tempfile
@@ -181,6 +182,8 @@ def _seekable(path: str, shown: str, folder: Path) -> Path:
 
 
 def _copied(source: IO[bytes], path: Path) -> Path:
+    if hasattr(signal, "siginterrupt"):  # polars' handler would let a pipe that says nothing wait on through Ctrl-C
+        signal.siginterrupt(signal.SIGINT, True)
     with open(path, "wb") as file:
         shutil.copyfileobj(source, file, COPY_BYTES)
     return path
