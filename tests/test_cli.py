@@ -360,20 +360,14 @@ def test_demo(tmp_path):
 
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal")
 def test_an_interrupt_leaves_nothing_behind(tmp_path):
-    process = subprocess.Popen(
-        [COMMAND, "score", "-", "-o", tmp_path / "s.csv"],
-        stdin=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        start_new_session=True,
-    )
-    process.stdin.write(b"a,b\n1,2\n")
-    process.stdin.flush()
-    time.sleep(2.0)  # it has begun to read, and waits for more
-    assert process.poll() is None
-    os.killpg(process.pid, signal.SIGINT)
-    assert process.wait(timeout=60) == 130
-    error = process.stderr.read()
-    process.stdin.close()
-    assert error == b"interrupted\n"
+    pipe = subprocess.PIPE
+    command = [COMMAND, "score", "-", "-o", tmp_path / "s.csv"]
+    with subprocess.Popen(command, stdin=pipe, stderr=pipe, stdout=pipe, start_new_session=True) as process:
+        process.stdin.write(b"a,b\n1,2\n")
+        process.stdin.flush()
+        time.sleep(2.0)  # it has begun to read, and waits for more
+        assert process.poll() is None
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.wait(timeout=60) == 130
+        assert process.stderr.read() == b"interrupted\n"
     assert list(tmp_path.iterdir()) == []
