@@ -299,7 +299,7 @@ def _growth_plot(panel: Any, lines: list[dict[str, Any]], key: str) -> None:
             )
     panel.set_xscale("log")
     panel.set_yscale("log")
-    panel.margins(x=0.22)
+    panel.margins(x=0.22, y=0.16)
     panel.set_xlabel(f"{key} (20 columns)" if key == "rows" else f"{key} (2000 rows)")
 
 
