@@ -94,8 +94,11 @@ BAD = {
     "too few columns": (["score", "narrow.csv", "-m", "plain.rgld"], "has 1 columns, the model needs 2"),
     "no id column": (["score", "good.csv", "--id", "nope"], "--id nope: good.csv has no such column; it has a, b"),
     "no label column": (["score", "good.csv", "--label", "y"], "--label y: good.csv has no such column"),
-    "three labels": (["score", "three-labels.csv", "--label", "y"], "must have two values and no gaps"),
-    "labels with gaps": (["score", "gap-label.csv", "--label", "y"], "and 20 gaps"),
+    "three labels": (
+        ["score", "three-labels.csv", "--label", "y"],
+        "Expected two values in the label column 'y', got 3",
+    ),
+    "labels with gaps": (["score", "gap-label.csv", "--label", "y"], "it has 20 gaps"),
     "an unknown preset": (["score", "good.csv", "--preset", "best"], "'best' is not one of"),
     "an unknown option": (["score", "good.csv", "--colour", "red"], "No such option"),
     "an unknown command": (["scores", "good.csv"], "No such command"),

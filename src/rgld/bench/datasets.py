@@ -131,13 +131,13 @@ def load_table(path: Path, label: str) -> tuple[NDArray[Any], NDArray[np.int64]]
         with np.load(path, allow_pickle=False) as archive:
             if not {"X", label} <= set(archive.files):
                 raise TableError(f"Expected arrays 'X' and {label!r} in {path.name}, got {sorted(archive.files)}.")
-            return archive["X"], _binary(archive[label].ravel(), label)
+            return archive["X"], binary_labels(archive[label].ravel(), label)
     import polars as pl
 
     frame = pl.read_parquet(path) if path.suffix in (".parquet", ".pq") else pl.read_csv(path)
     if label not in frame.columns:
         raise TableError(f"Expected a column {label!r} in {path.name}, got {frame.columns}.")
-    labels = _binary(frame[label].to_numpy(), label)
+    labels = binary_labels(frame[label].to_numpy(), label)
     features = frame.drop(label)
     text = [name for name, dtype in features.schema.items() if not (dtype.is_numeric() or dtype == pl.Boolean)]
     if text:
@@ -145,7 +145,8 @@ def load_table(path: Path, label: str) -> tuple[NDArray[Any], NDArray[np.int64]]
     return features.to_numpy().astype(np.float64), labels
 
 
-def _binary(values: NDArray[Any], label: str) -> NDArray[np.int64]:
+def binary_labels(values: NDArray[Any], label: str) -> NDArray[np.int64]:
+    """Return 1 for the rarer of the two values of a label column, 0 for the other."""
     distinct, counts = np.unique(values, return_counts=True)
     if len(distinct) != 2:
         raise TableError(f"Expected two values in the label column {label!r}, got {len(distinct)}.")

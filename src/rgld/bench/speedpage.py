@@ -177,7 +177,7 @@ def _why(speed: dict[str, Any], totals: dict[str, float]) -> str:
         f"{_ms(python)} ms in Python, the drawing of views and the merging of sums and distributions stay on one thread, and each stage starts and "
         f"joins its threads. 8 x faster than IForest's mean would be {_ms(means[FOREST] / 8)} ms, {100 * means[FOREST] / 8 / means['RGLD']:.0f} % of RGLD's mean here. A wide "
         f"table spends {_ms(profile[wide]['column statistics'] + profile[wide]['scaling'])} of {_ms(totals[wide])} ms on sorting its columns for their statistics and on scaling them, "
-        "which no forest and no histogram of the training rows alone does. What is left to gain: fewer sorted columns (only the choice of the scaling needs "
+        "which neither trees nor histograms need. What is left to gain: fewer sorted columns (only the choice of the scaling needs "
         "all of them), sums of the random features in fewer passes, and distributions from a sample of the training rows; the last would change scores."
     )
 

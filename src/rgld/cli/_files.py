@@ -67,6 +67,10 @@ WHOLE: dict[str, Callable[[Path, str], pl.DataFrame]] = {
 """Formats that are read at once."""
 
 
+class NotANumberError(TableError):
+    """A cell of a CSV column that was to be read as numbers is none: the file may be read as text."""
+
+
 @dataclass(frozen=True)
 class TableFile:
     """A file whose format is known and whose text, if it is one, is UTF-8."""
@@ -298,8 +302,9 @@ def _in_words(file: TableFile) -> Iterator[None]:
     except (pl.exceptions.PolarsError, ValueError, zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
         if isinstance(error, (TableError, ParameterError)):
             raise
-        # A word among numbers is no fault of the file: it is not searched for one, which takes long.
-        fault = _csvread.fault(file.path, file.csv) if file.csv and "`f64`" not in str(error) else ""
+        if file.csv and "`f64`" in str(error):
+            raise NotANumberError(f"{file.shown}: {_first_line(error)}.") from error
+        fault = _csvread.fault(file.path, file.csv) if file.csv else ""
         reason = fault or f"it cannot be read as {file.kind.upper()}: {_first_line(error)}"
         raise TableError(f"{file.shown}: {reason}.") from error
 

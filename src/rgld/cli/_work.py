@@ -21,7 +21,7 @@ from rgld._cells import MISSING_WORDS
 from rgld._threshold import conformal_p_values, select_by_fdr
 from rgld.exceptions import ParameterError, TableError
 
-from ._files import TableFile
+from ._files import NotANumberError, TableFile
 
 if TYPE_CHECKING:
     from rgld import RGLD, Explanation
@@ -69,8 +69,6 @@ class Scored:
     """All rows of a table with their scores, and the most anomalous ones with all their cells."""
 
     detector: RGLD
-    own_model: bool
-    """The detector was fitted on this very table."""
     scores: Floats
     p_values: Floats | None
     ids: pl.Series
@@ -86,8 +84,7 @@ class Scored:
     @property
     def ranks(self) -> NDArray[np.int64]:
         """1 for the most anomalous row; equal scores share the better rank."""
-        ordered = np.sort(-self.scores)
-        return np.searchsorted(ordered, -self.scores, side="left").astype(np.int64) + 1
+        return count_at_least(self.scores, ties="min")
 
     def explain(self) -> Explanation:
         """Explain the most anomalous rows."""
@@ -139,11 +136,11 @@ def score_table(file: TableFile, asked: Asked, n_top: int) -> Scored:
     frame, features = read_training(file, asked)
     detector = make_detector(asked)
     scores = detector._fit(features)
-    n_at_least = len(scores) - np.searchsorted(np.sort(scores), scores, side="left")
+    p_values = count_at_least(scores, ties="max") / len(scores)
     ids = frame[asked.id] if asked.id else _row_numbers(len(frame))
     labels = read_labels(frame[asked.label]) if asked.label else None
     rows = _kept(asked, scores, ids, n_top)
-    return Scored(detector, True, scores, n_at_least / len(scores), ids, labels, rows, features[rows])
+    return Scored(detector, scores, p_values, ids, labels, rows, features[rows])
 
 
 def score_with_model(file: TableFile, asked: Asked, model: str, n_top: int, tell: Any) -> Scored:
@@ -157,10 +154,7 @@ def score_with_model(file: TableFile, asked: Asked, model: str, n_top: int, tell
     }
     try:
         return _score_batches(file, asked, detector, names, numbers, n_top, tell)
-    except TableError:
-        if file.kind != "csv":
-            raise
-        # A cell of a column of numbers is no number: read all of them as text, and let the model's rules decide.
+    except NotANumberError:  # all columns as text, then, and the model's rules decide what a cell is
         return _score_batches(file, asked, detector, names, {}, n_top, tell)
 
 
@@ -196,7 +190,6 @@ def _score_batches(
     calibration = detector.model_.calibration
     return Scored(
         detector,
-        False,
         every,
         conformal_p_values(calibration, every) if len(calibration) else None,
         pl.concat(ids),
@@ -275,13 +268,15 @@ def _require_columns(file: TableFile, present: Sequence[str], asked: Asked) -> N
 
 def most_anomalous(scores: Floats, n: int) -> NDArray[np.intp]:
     """Return the rows with the n highest scores, highest first; equal scores in the order of the table."""
-    n = min(n, len(scores))
-    if n < len(scores):
-        lowest = np.partition(scores, len(scores) - n)[len(scores) - n] if n else np.inf
-        candidates = np.flatnonzero(scores >= lowest)
-    else:
-        candidates = np.arange(len(scores))
-    return candidates[np.argsort(-scores[candidates], kind="stable")][:n]
+    return np.argsort(-scores, kind="stable")[:n]
+
+
+def count_at_least(scores: Floats, ties: str) -> NDArray[np.int64]:
+    """Return how many rows score at least as high as each row; of equal scores one ("min") or all ("max") count."""
+    from scipy.stats import rankdata
+
+    counts: NDArray[np.int64] = rankdata(-scores, method=ties).astype(np.int64)
+    return counts
 
 
 def _row_numbers(n: int) -> pl.Series:
@@ -290,14 +285,14 @@ def _row_numbers(n: int) -> pl.Series:
 
 def read_labels(labels: pl.Series) -> NDArray[np.bool_]:
     """Return which rows are labelled anomalies: of two values the rarer one."""
-    counts = labels.drop_nulls().value_counts(sort=True)
-    if labels.null_count() or len(counts) != 2:
+    from rgld.bench.datasets import binary_labels
+
+    if labels.null_count():
         raise TableError(
-            f"The label column {labels.name!r} must have two values and no gaps, it has {len(counts)} values and "
-            f"{labels.null_count()} gaps: --label is for rows that are known to be ordinary or not."
+            f"The label column {labels.name!r} must have two values and no gaps, it has {labels.null_count()} gaps: "
+            "--label is for rows that are known to be ordinary or not."
         )
-    anomalous: NDArray[np.bool_] = (labels == counts[labels.name][1]).to_numpy()
-    return anomalous
+    return binary_labels(labels.to_numpy(), labels.name).astype(bool)
 
 
 INFINITE_TEXTS = r"(?i)^\s*[+-]?inf(inity)?\s*$"
@@ -321,6 +316,8 @@ def clip_infinities(frame: pl.DataFrame, detector: RGLD | None) -> pl.DataFrame:
                 continue
             finite = detector.model_.sample.rows[:, encoding.starts[place]]
         finite = finite[np.isfinite(finite)]
+        if not len(finite) and dtype == pl.String:  # a category with such a value
+            continue
         if not len(finite):
             raise TableError(f"Column {name!r} holds nothing but infinities: leave it out with --column {name}=drop.")
         low, high = (pl.lit(float(bound)).cast(dtype) for bound in (finite.min(), finite.max()))
@@ -357,11 +354,6 @@ def fewest_selected(scored: Scored, fdr: float) -> int:
 
 def selected(scored: Scored, fdr: float) -> NDArray[np.bool_]:
     """Return the selection at a false-discovery rate."""
-    if scored.own_model:
-        raise ParameterError(
-            "--fdr needs a model of other rows: the rows a model was fitted on are unusual only among themselves; "
-            "fit with `rgld fit`, then score new rows with --model."
-        )
     if scored.p_values is None:
         raise ParameterError("--fdr needs a calibrated model: fit it with `rgld fit --calibrate 0.2`.")
     return select_by_fdr(scored.p_values, fdr)
