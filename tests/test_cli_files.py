@@ -247,7 +247,7 @@ def test_cells_of_nothing_but_blanks_take_no_time(tmp_path):
 def test_a_word_among_numbers_does_not_search_the_file(tmp_path, monkeypatch):
     monkeypatch.setattr("rgld.cli._csvread.fault", lambda path, dialect: pytest.fail("searched"))
     for content in ("a,b\n1,2\nx,3\n", "a;b\n1,5;2\nx;3\n"):
-        with opened(tmp_path, content) as file, pytest.raises(NotANumberError, match="`x`"):
+        with opened(tmp_path, content) as file, pytest.raises(NotANumberError, match=r"[`'\"]x"):
             list(file.batches(["a"], {"a": pl.Float64}))
 
 
