@@ -34,9 +34,10 @@ def by_dataset(frame: pd.DataFrame, collection: str, measure: str) -> pd.DataFra
 
 
 def milliseconds(frame: pd.DataFrame) -> pd.Series:
-    """Return the mean time on ADBench's splits."""
+    """Return the mean time on ADBench's splits, without the noise of floats: a mean may be half a millisecond."""
     own = frame[frame["collection"] == "adbench"]
-    return 1000 * own.groupby(["candidate", "dataset"])["seconds"].mean().groupby("candidate").mean()
+    seconds = own.groupby(["candidate", "dataset"])["seconds"].mean().groupby("candidate").mean()
+    return (1000 * seconds).round(6)
 
 
 def results(frame: pd.DataFrame) -> str:
@@ -91,7 +92,7 @@ def candidates(frame: pd.DataFrame, names: list[str]) -> str:
 
 def spread(frame: pd.DataFrame) -> str:
     """Return the standard deviation over random states of the means on both collections."""
-    columns = {}
+    columns: dict[str, pd.Series] = {}
     for collection, title in (("adbench", "ADBench"), ("tables", "tables")):
         own = frame[(frame["collection"] == collection) & frame["candidate"].isin(["plus", "RGLD"])]
         by_state = own.groupby(["candidate", "state", "dataset"])[list(MEASURES)].mean().groupby(["candidate", "state"])

@@ -6,14 +6,17 @@
 
 A candidate is one fixed setting of a detector, without labels and without a rule about datasets. Candidates are
 compared on one half of the datasets (ADBench's odd numbers, every second table) and confirmed on the other. What was
-run is kept, one line of JSON a run, in benchmarks/search/lines.jsonl, and not run again.
+run is kept, one line a run, in benchmarks/search/lines.csv, and not run again. There a blank cell repeats the one
+above it: long names are written once for the lines that share them.
 """
 
 import argparse
 import json
+import os
 import sys
 import time
 from collections.abc import Iterator
+from io import StringIO
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -28,10 +31,13 @@ from rgld.bench.protocol import measure, seed_globally, split
 from rgld.bench.synthetic import ANOMALY_KINDS, typed
 from rgld.bench.tables import OTHER_44
 
-LINES = Path(__file__).parent / "search" / "lines.jsonl"
+LINES = Path(__file__).parent / "search" / "lines.csv"
 TIMES = LINES.with_name("times.json")
 SEEDS = {"adbench": (1, 2, 3), "tables": (1, 2), "full": (1,), "typed": (1, 2, 3)}
 KEY = ["collection", "dataset", "seed", "candidate", "state"]
+COLUMNS = [*KEY, "number", "auroc", "auprc", "seconds"]
+REPEATED = ["collection", "dataset", "seed", "candidate", "number"]
+"""Columns whose cells are blank where they equal the one above."""
 
 
 class Table(NamedTuple):
@@ -87,10 +93,11 @@ def runs_of(table: Table, seed: int, todo: list[tuple[str, int]]) -> list[dict[s
 
 def run(arguments: argparse.Namespace) -> None:
     """Run what has no line yet."""
-    done = set()
-    if LINES.exists():
-        frame = read()
-        done = set(frame[KEY].itertuples(index=False, name=None))
+    LINES.touch()
+    os.truncate(LINES, LINES.read_bytes().rfind(b"\n") + 1)  # a line that an interrupted run left unfinished
+    if LINES.stat().st_size == 0:
+        LINES.write_text(",".join(COLUMNS) + "\n")
+    done = set(read()[KEY].itertuples(index=False, name=None))
     chosen = arguments.candidates or list(CANDIDATES)
     tasks = []
     for table in tables_of(arguments.adbench, arguments.tables):
@@ -108,7 +115,7 @@ def run(arguments: argparse.Namespace) -> None:
     parallel = Parallel(n_jobs=arguments.jobs, return_as="generator_unordered")
     with open(LINES, "a") as file:
         for number, lines in enumerate(parallel(delayed(runs_of)(*task) for task in tasks), 1):
-            file.writelines(json.dumps(line) + "\n" for line in lines)
+            file.write(as_csv(lines))
             file.flush()
             if sys.stderr.isatty() or number % 50 == 0:
                 print(f"{number} of {len(tasks)} splits", file=sys.stderr)
@@ -134,9 +141,21 @@ def side_by_side(arguments: argparse.Namespace) -> None:
     TIMES.write_text(json.dumps(times, indent=1))
 
 
+def as_csv(lines: list[dict[str, Any]]) -> str:
+    """Return lines to append; the first has no blanks, so that it does not hang on what stands before it."""
+    frame = pd.DataFrame(lines, columns=COLUMNS, dtype=object)
+    frame[REPEATED] = frame[REPEATED].mask(frame[REPEATED] == frame[REPEATED].shift())
+    text: str = frame.to_csv(index=False, header=False, lineterminator="\n")
+    return text
+
+
 def read() -> pd.DataFrame:
-    """Return all lines; the last of equal runs counts."""
-    return pd.read_json(LINES, lines=True, dtype={"dataset": str}).drop_duplicates(KEY, keep="last")
+    """Return all finished lines; the last of equal runs counts."""
+    finished = LINES.read_text().rpartition("\n")[0]
+    names = {"collection": str, "dataset": str, "candidate": str}
+    frame = pd.read_csv(StringIO(finished), dtype=names, keep_default_na=False, na_values=[""])
+    frame[REPEATED] = frame[REPEATED].ffill()
+    return frame.astype({"seed": int, "number": int}).drop_duplicates(KEY, keep="last")
 
 
 def means(frame: pd.DataFrame) -> pd.DataFrame:
