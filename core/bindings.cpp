@@ -134,6 +134,26 @@ nb::tuple knots_of(const Cdf<T>& cdf, double unit) {
     return nb::make_tuple(array_of(std::move(values)), array_of(std::move(ranks)));
 }
 
+// Where the scores of each view, (T, n), lie among its knots, (T, J), increasing and padded with infinities: (T, 2J + 1)
+// counts, see Cdf::count.
+template <class T>
+Out<int64_t> counted(In<T, 2> scores, In<double, 2> knots, int n_threads) {
+    const size_t n_views = scores.shape(0), n = scores.shape(1), most = knots.shape(1), size = 2 * most + 1;
+    require(knots.shape(0) == n_views && most > 0 && most <= kMostKnots, "each view has its knots");
+    for (size_t t = 0; t < n_views; ++t)
+        require(std::isfinite(knots.data()[t * most]), "each view has a knot");
+    std::vector<int64_t> counts(n_views * size);
+    run_freely(n_threads, [&](const Run& run) {
+        run_tasks(run, n_views, [&](size_t t, size_t) {
+            std::vector<Knot<T>> own;
+            for (size_t j = 0; j < most && std::isfinite(knots.data()[t * most + j]); ++j)
+                own.push_back({T(knots.data()[t * most + j]), 0});
+            Cdf<T>(std::move(own), 1.0, 1.0).count(scores.data() + t * n, n, counts.data() + t * size);
+        });
+    });
+    return array_of(std::move(counts), {n_views, size});
+}
+
 }  // namespace
 
 NB_MODULE(_core, m) {
@@ -339,15 +359,18 @@ NB_MODULE(_core, m) {
             return array_of(std::move(ranks));
         });
 
-    m.def("score", [](const PyRows& table,
-                      std::vector<std::pair<const PyBranch*, const BranchRanks*>> branches, int n_threads) {
+    m.def("count_floats", &counted<float>);
+    m.def("count_doubles", &counted<double>);
+
+    m.def("score", [](const PyRows& table, std::vector<std::pair<const PyBranch*, const BranchRanks*>> branches,
+                      bool is_ranked, int n_threads) {
         std::vector<std::vector<double>> scores;
         std::vector<RankedBranch> ranked;
         for (const auto& [branch, ranks] : branches) {
             require(branch != nullptr && ranks != nullptr, "a branch has distributions");
             require(branch->branch->n_views() == ranks->n_views(), "a branch has a distribution per view");
             scores.emplace_back(table.rows.n_rows());
-            ranked.push_back({&branch->for_rows(table), ranks, scores.back().data()});
+            ranked.push_back({&branch->for_rows(table), ranks, scores.back().data(), is_ranked});
         }
         run_freely(n_threads, [&](const Run& run) { score(table.rows, ranked, run); });
         nb::list result;

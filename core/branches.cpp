@@ -368,8 +368,12 @@ void score(const Rows& rows, const std::vector<RankedBranch>& branches, const Ru
                 ranked.ranks->add(t, view_scores, count, sums.data());
             }
             double* scores = ranked.scores + rows.first_row(block);
-            std::fill(scores, scores + count, 0.0);
             for (double& sum : sums) sum = ranked.ranks->mean(sum);
+            if (!ranked.ranked) {
+                std::copy(sums.begin(), sums.end(), scores);
+                continue;
+            }
+            std::fill(scores, scores + count, 0.0);
             ranked.ranks->branch.add_ranks(sums.data(), count, scores);
             for (size_t i = 0; i < count; ++i) scores[i] /= ranked.ranks->unit;
         }

@@ -148,6 +148,7 @@ struct RankedBranch {
     const Branch* branch;
     const BranchRanks* ranks;
     double* scores;  // (n), written
+    bool ranked;     // else the scores are the means over the views
 };
 
 // Branch scores of all rows, block by block through all views of all branches.

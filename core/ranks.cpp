@@ -274,6 +274,30 @@ double Cdf<T>::tail_level(T score) const {
 }
 
 template <class T>
+inline void Cdf<T>::find(const T* scores, size_t n, uint32_t* places) const {
+    for (size_t i = 0; i < n; ++i) places[i] = starts_[bucket(scores[i])];
+    for (size_t step = first_step_; step > 0; step /= 2)
+        for (size_t i = 0; i < n; ++i)
+            places[i] += knots_[places[i] + step - 1].value <= scores[i] ? uint32_t(step) : 0u;
+}
+
+template <class T>
+void Cdf<T>::count(const T* scores, size_t n, int64_t* counts) const {
+    for (size_t start = 0; start < n; start += kLookups) {
+        const size_t size = std::min(kLookups, n - start);
+        const T* score = scores + start;
+        T inside[kLookups];
+        uint32_t place[kLookups];
+        for (size_t i = 0; i < size; ++i) inside[i] = std::min(std::max(score[i], lowest_), highest_);
+        find(inside, size, place);
+        for (size_t i = 0; i < size; ++i) {
+            const size_t j = std::max(place[i], 1u) - 1;  // the knot at or below
+            ++counts[score[i] < lowest_ ? 0 : 2 * j + 1 + (score[i] > knots_[j].value)];
+        }
+    }
+}
+
+template <class T>
 void Cdf<T>::add_ranks(const T* scores, size_t n, double* sums) const {
     for (size_t start = 0; start < n; start += kLookups) {
         const size_t count = std::min(kLookups, n - start);
@@ -286,11 +310,8 @@ void Cdf<T>::add_ranks(const T* scores, size_t n, double* sums) const {
         for (size_t i = 0; i < count; ++i) {
             inside[i] = std::min(std::max(score[i], lowest_), highest_);
             all_inside &= inside[i] == score[i];
-            place[i] = starts_[bucket(inside[i])];
         }
-        for (size_t step = first_step_; step > 0; step /= 2)
-            for (size_t i = 0; i < count; ++i)
-                place[i] += knots_[place[i] + step - 1].value <= inside[i] ? uint32_t(step) : 0u;
+        find(inside, count, place);
         for (size_t i = 0; i < count; ++i) {
             // At least the lowest knot, unless a NaN came in.
             const size_t j = std::max(place[i], 1u) - 1;

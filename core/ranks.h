@@ -48,11 +48,16 @@ class Cdf {
     // sums[i] += rank of scores[i], in rank_unit
     void add_ranks(const T* scores, size_t n, double* sums) const;
 
+    // Counts scores by where they lie: counts[2j + 1] += 1 at knot j, counts[2j] += 1 between it and the one before.
+    void count(const T* scores, size_t n, int64_t* counts) const;
+
     size_t n_knots() const { return n_knots_; }
     const Knot<T>& knot(size_t j) const { return knots_[j]; }
 
   private:
     size_t bucket(T score) const;
+    // places[i] = number of knots at or below the score, which must not be beyond them
+    void find(const T* scores, size_t n, uint32_t* places) const;
     double tail_level(T score) const;
 
     // The knots are found by a table of buckets over the bits of (score - lowest): monotone in the score, fine where

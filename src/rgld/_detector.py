@@ -3,7 +3,8 @@
 In: a table. Out: scores and decisions. No maths here: each step is a call into the module that has it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Real
 from os import PathLike
@@ -11,22 +12,21 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, OutlierMixin
+from sklearn.base import BaseEstimator, OutlierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from . import _kernels, _random
-from ._cells import RawColumn
+from ._batches import Batches
 from ._contributions import contributions
-from ._encoding import Encoding, encode, encode_plain
+from ._encoding import Encoding
 from ._explain import Explanation
-from ._global import draw_global, draw_pairs, fit_global
+from ._global import draw_global, draw_pairs, finish_global, unfinished_global
 from ._local import draw_local, draw_sample, fit_local
 from ._model import GlobalBranch, LocalBranch, Model, Sample
 from ._params import check_parameters
 from ._persist import load_detector, save_detector
 from ._preprocess import (
     UNIT_KINDS,
-    ColumnStatistics,
     Scaling,
     choose_preprocessing,
     fit_scaling,
@@ -36,16 +36,15 @@ from ._preprocess import (
     with_moments,
 )
 from ._random import root_seed
-from ._ranks import BranchRanks
 from ._reading import fit_encoding, fit_plain_encoding, with_medians
-from ._table import Table, read_table
-from ._threads import n_threads
+from ._sampling import key_bound, n_rows_of, read_alone, sample_size, sampled_rows, take_rows
+from ._stream import Stream
+from ._survey import ColumnSummary, columns_of
+from ._table import SMALLEST_TABLE, Table, read_names, read_table, require_rows
 from ._threshold import MOST_CALIBRATION_ROWS, conformal_p_values, fit_offset, select_by_fdr
+from ._training import InMemory, InPasses, Passes, SurveyStep, Training, encoded, mean_of_branches, threads_for
 from ._views import ViewShape, view_shape
 from .exceptions import CalibrationError, ModelFileError, ParameterError
-
-SHORT_TABLE = 768
-"""Up to this many rows are not worth a second thread, nor the question how many there may be."""
 
 Scores = NDArray[np.float64]
 
@@ -147,6 +146,9 @@ class RGLD(OutlierMixin, BaseEstimator):
     -1
     """
 
+    _stream: Stream | None = None
+    """What `partial_fit` goes on from."""
+
     def __init__(
         self,
         *,
@@ -236,111 +238,251 @@ class RGLD(OutlierMixin, BaseEstimator):
         self._fit(X)
         return self
 
+    def fit_batches(
+        self,
+        batches: Callable[[], Iterable[ArrayLike]] | Iterable[ArrayLike],
+        *,
+        on_rows: Callable[[int, int], None] | None = None,
+    ) -> Self:
+        """Learn from a table that is larger than memory, in several passes over its batches.
+
+        The result is that of `fit` on the whole table, to the bit for up to 32,768 rows (of tables of up to 128
+        columns), and up to small errors of ranks beyond: see docs/scale.md.
+
+        Parameters
+        ----------
+        batches : function that returns an iterable of tables, or a list of tables
+            The table in parts, each as `fit` takes it, of the same columns. The function is called once per pass and
+            must give the same rows in the same order every time.
+        on_rows : function or None
+            Called after each batch with the number of the pass and of the rows it has seen.
+
+        Examples
+        --------
+        >>> from rgld import RGLD
+        >>> def batches():
+        ...     for seed in range(50):
+        ...         yield np.random.default_rng(seed).normal(size=(1000, 4))
+        >>> detector = RGLD.fast(random_state=0).fit_batches(batches)
+        >>> detector.model_.encoding.n_rows
+        50000
+        """
+        with self._fitting():
+            passes = Batches(batches, on_rows)
+            read_names(self, passes.first())
+            self._learn_in_passes(passes)
+        return self
+
+    def partial_fit(self, X: ArrayLike, y: object = None, *, half_life: float | None = None) -> Self:
+        """Go on learning from new rows.
+
+        The detector keeps a uniform sample of all rows it was ever given (32,768 rows of tables of up to 128 columns)
+        and is fitted anew on it by every call: give it batches of thousands of rows rather than row by row. Up to the
+        size of the sample it is the detector that `fit` makes of all rows, to the bit. `save` keeps the sample, so
+        that a loaded detector goes on where it was. `fit` and `fit_batches` keep none: after them, it begins anew.
+
+        Parameters
+        ----------
+        X : table
+            New rows, as `fit` takes them, of the same columns as in the first call.
+        y : ignored
+            There are no labels.
+        half_life : float or None, default=None
+            For data that drifts: a row is half as likely to be in the sample as one so many rows after it, and the
+            sample has no more rows than this. None weighs all rows alike. The same in every call.
+        """
+        with self._fitting(anew=False):
+            if self._stream is None:
+                read_names(self, X)
+                self._stream = Stream.begin(root_seed(self.random_state), self._sample_size, half_life)
+            table = read_table(self, X, fitting=False, unused=self._unused)
+            self._stream = self._stream.extended(table, half_life)
+            if self._stream.n_rows >= SMALLEST_TABLE:
+                self._learn(self._stream.table, self._stream.seed)
+        return self
+
     def _fit(self, X: ArrayLike) -> Scores:
-        """Fit, and return the training rows' anomaly scores. A fit that fails leaves the detector as it was."""
+        """Fit, and return the training rows' anomaly scores."""
+        with self._fitting():
+            return self._learn(read_table(self, X, fitting=True, unused=self._unused), root_seed(self.random_state))
+
+    @contextmanager
+    def _fitting(self, *, anew: bool = True) -> Iterator[None]:
+        """A fit that fails leaves the detector as it was."""
         before = dict(vars(self))
         try:
-            return self._learn(X)
+            check_parameters(self.get_params(deep=False))
+            if anew:
+                self._stream = None
+            yield
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
 
-    def _learn(self, X: ArrayLike) -> Scores:
-        check_parameters(self.get_params(deep=False))
-        dropped = {name for name, reading in (self.columns or {}).items() if reading == "drop"}
-        table = read_table(self, X, fitting=True, unused=dropped)
-        seed = root_seed(self.random_state)
-        training, held_out = self._split(table, seed)
-        encoding = self._fit_encoding(training)
-        matrix = _encoded(encoding, table)  # all of it, so that an error names the row of the table
+    @property
+    def _unused(self) -> frozenset[str]:
+        """Columns that a user wants to be dropped need not be readable."""
+        return frozenset(name for name, reading in (self.columns or {}).items() if reading == "drop")
+
+    def _learn(self, table: Table, seed: int) -> Scores:
+        """Learn from rows in memory."""
+        rows, held_out, sampled = self._split(table, seed)
+        encoding = self._fit_encoding(rows)
+        matrix = encoded(encoding, table)  # all of it, so that an error names the row of the table
+        sample = None if sampled is None else matrix[sampled]
         if held_out is not None:
             matrix = np.delete(matrix, held_out, axis=0)
-        scaling, statistics = self._fit_scaling(matrix, encoding.is_indicator)
-        rows = self._rows(matrix, scaling, keep=True)
+        training = InMemory(matrix, sample, self.n_jobs)
+        self._set_model(self._fit_model(training, encoding, seed))
+        global_score, local_score = training.branch_scores
+        scores = mean_of_branches(global_score, local_score, self.local_weight)
+        self.offset_ = fit_offset(self.contamination, scores)
+        if held_out is None:
+            return scores
+        held_out_scores = self._calibrate(take_rows(table, held_out))
+        every = np.empty(len(scores) + len(held_out_scores))
+        every[np.setdiff1d(np.arange(len(every)), held_out)], every[held_out] = scores, held_out_scores
+        return every
+
+    def _learn_in_passes(self, passes: Passes, n_rows: int | None = None) -> None:
+        """Learn from rows that are gone through part by part; names and number of columns must be known, the number of
+        rows may be."""
+        seed, reader = root_seed(self.random_state), self._reader()
+        size, most_held_out = self._sample_size, MOST_CALIBRATION_ROWS if self.calibration_fraction else 0
+        below = np.inf if n_rows is None else key_bound(n_rows, size + most_held_out)
+        survey = passes.run(SurveyStep(reader, seed, size + most_held_out, self._unused, below))
+        if survey.n_rows <= size:
+            require_rows(survey.n_rows)
+            self._learn(survey.sample.table, seed)
+            return
+        held_out, sample = survey.sample.split(self._n_held_out(survey.n_rows), size)
+        encoding = self._fit_encoding(
+            sample.table,
+            [column.without(rows) for column, rows in zip(survey.columns, columns_of(held_out.table), strict=True)],
+        )
+        training = InPasses(
+            passes,
+            encoded(encoding, sample.table),
+            survey.n_rows - len(held_out.numbers),
+            reader,
+            encoding,
+            held_out.numbers,
+            self.n_jobs,
+        )
+        self._set_model(self._fit_model(training, encoding, seed))
+        if isinstance(self.contamination, str):
+            self.offset_ = fit_offset(self.contamination, np.empty(0))
+        else:
+            self.offset_ = -training.score_at(self.model_, 1.0 - self.contamination)
+        if len(held_out.numbers):
+            self._calibrate(held_out.table)
+
+    def _reader(self) -> BaseEstimator:
+        """Return a detector without a model, which knows the columns."""
+        reader = clone(self)
+        reader.n_features_in_ = self.n_features_in_
+        if hasattr(self, "feature_names_in_"):
+            reader.feature_names_in_ = self.feature_names_in_
+        return reader
+
+    @property
+    def _sample_size(self) -> int:
+        return sample_size(self.n_features_in_, self.n_references)
+
+    def _n_held_out(self, n_rows: int) -> int:
+        return max(0, min(round(self.calibration_fraction * n_rows), MOST_CALIBRATION_ROWS, n_rows - 2))
+
+    def _split(self, table: Table, seed: int) -> tuple[Table, NDArray[np.intp] | None, NDArray[np.intp] | None]:
+        """Return the rows to learn from, which rows are held out to calibrate p-values, and which are the sample of a
+        long table."""
+        n_columns = table.shape[1] if isinstance(table, np.ndarray) else len(table)
+        n, size = n_rows_of(table), sample_size(n_columns, self.n_references)
+        n_held_out = self._n_held_out(n)
+        held_out = sampled = None
+        if n > size:
+            held_out, sampled = sampled_rows(seed, n, n_held_out, size)
+        elif n_held_out:
+            rng = _random.child(seed, _random.LOCAL, _random.HELD_OUT)
+            held_out = np.sort(rng.choice(n, n_held_out, replace=False))
+        if held_out is None or not n_held_out:
+            return table, None, sampled
+        return read_alone(take_rows(table, np.setdiff1d(np.arange(n), held_out))), held_out, sampled
+
+    def _fit_encoding(self, table: Table, summaries: Sequence[ColumnSummary] | None = None) -> Encoding:
+        if isinstance(table, np.ndarray):
+            if self.columns:
+                raise ParameterError(
+                    "columns names columns, but the table has no names: pass a frame, or leave it out."
+                )
+            return fit_plain_encoding(table, summaries)
+        return fit_encoding(table, self.columns, summaries)
+
+    def _fit_model(self, training: Training, encoding: Encoding, seed: int) -> Model:
+        """Algorithm 1: scaling, views, both branches, ranks."""
+        scaling, medians = self._fit_scaling(training, encoding.is_indicator)
+        sample = training.scale(scaling)
         shape = self._view_shape(encoding)
-        global_branch, global_ranks, global_score = self._fit_global(rows, shape, seed)
-        local_branch, local_ranks, local_score, sample = self._fit_local(rows, shape, seed, matrix)
-        model = Model(
-            with_medians(encoding, statistics.median),
+        global_branch = self._fit_global(training, sample, shape, seed)
+        local_branch, kept_rows = self._fit_local(training, sample, shape, seed)
+        global_ranks, local_ranks = training.fit_ranks((global_branch, local_branch), self.aggregation)
+        return Model(
+            with_medians(encoding, medians),
             scaling,
             global_branch,
             global_ranks,
             local_branch,
             local_ranks,
             float(self.local_weight),
-            sample,
+            kept_rows,
             calibration=np.empty(0),
         )
-        anomaly_score = _mean_of_branches(BranchScores(global_score, local_score), self.local_weight)
-        self.offset_ = fit_offset(self.contamination, anomaly_score)
+
+    def _set_model(self, model: Model) -> None:
         self.columns_ = model.encoding.columns
         self.model_ = model
-        if held_out is None:
-            return anomaly_score
-        scores = self._score(_taken(table, held_out))
-        self.model_ = replace(model, calibration=np.sort(scores))
-        every = np.empty(len(anomaly_score) + len(scores))
-        every[np.setdiff1d(np.arange(len(every)), held_out)], every[held_out] = anomaly_score, scores
-        return every
 
-    def _split(self, table: Table, seed: int) -> tuple[Table, NDArray[np.intp] | None]:
-        """Return the rows to learn from, and which rows are held out to calibrate p-values."""
-        n = len(table) if isinstance(table, np.ndarray) else len(table[0])
-        n_held_out = min(round(self.calibration_fraction * n), MOST_CALIBRATION_ROWS, n - 2)
-        if n_held_out <= 0:
-            return table, None
-        rng = _random.child(seed, _random.LOCAL, _random.HELD_OUT)
-        held_out = np.sort(rng.choice(n, n_held_out, replace=False))
-        return _read_alone(_taken(table, np.setdiff1d(np.arange(n), held_out))), held_out
+    def _calibrate(self, held_out: Table) -> Scores:
+        """Score rows that were held out, for p-values."""
+        scores = self._score(held_out)
+        self.model_ = replace(self.model_, calibration=np.sort(scores))
+        return scores
 
-    def _fit_encoding(self, table: Table) -> Encoding:
-        if isinstance(table, np.ndarray):
-            if self.columns:
-                raise ParameterError(
-                    "columns names columns, but the table has no names: pass a frame, or leave it out."
-                )
-            return fit_plain_encoding(table)
-        return fit_encoding(table, self.columns)
-
-    def _fit_scaling(
-        self, matrix: NDArray[np.floating], is_indicator: NDArray[np.bool_]
-    ) -> tuple[Scaling, ColumnStatistics]:
-        threads = self._threads(len(matrix))
+    def _fit_scaling(self, training: Training, is_indicator: NDArray[np.bool_]) -> tuple[Scaling, NDArray[np.float64]]:
+        """Return the scaling, and the columns' medians."""
+        n_rows = len(training.sample)
         kinds = () if self.preprocessing == "auto" else _several(self.preprocessing)
-        asked = quantiles_for(kinds, len(matrix))
-        statistics = _kernels.column_statistics(matrix, threads, asked)
+        asked = quantiles_for(kinds, n_rows)
+        statistics = training.column_statistics(asked)
         kinds = kinds or (choose_preprocessing(statistics, ~is_indicator),)
-        needed = quantiles_for(kinds, len(matrix))
+        needed = quantiles_for(kinds, n_rows)
         if needed > asked:
-            statistics = _kernels.column_statistics(matrix, threads, needed)
+            statistics = training.column_statistics(needed)
         scaling = fit_scaling(kinds, statistics)
         if not set(kinds).isdisjoint(UNIT_KINDS):
-            rows = _kernels.Rows(matrix, unit_part(scaling), threads)
-            scaling = with_moments(scaling, *_kernels.column_moments(rows))
+            scaling = with_moments(scaling, *training.moments(unit_part(scaling)))
         if is_indicator.any():
             scaling = leave_as_they_are(scaling, is_indicator)
         self.preprocessing_ = kinds if isinstance(self.preprocessing, (tuple, list)) else kinds[0]
-        return scaling, statistics
+        return scaling, statistics.median
 
     def _fit_global(
-        self, rows: _kernels.Rows, shape: ViewShape, seed: int
-    ) -> tuple[GlobalBranch | None, BranchRanks | None, Scores | None]:
+        self, training: Training, sample: _kernels.Rows, shape: ViewShape, seed: int
+    ) -> GlobalBranch | None:
         if not self.n_global_views:
-            return None, None, None
+            return None
         drawn = draw_global(seed, self.n_global_views, shape, self.n_random_features)
-        pairs = draw_pairs(seed, rows.n_rows, self.n_bandwidth_pairs)
-        branch = fit_global(rows, drawn, pairs, self.bandwidth_multipliers)
-        return branch, *_kernels.fit_ranks(rows, branch, self.aggregation)
+        pairs = draw_pairs(seed, sample.n_rows, self.n_bandwidth_pairs)
+        branch = unfinished_global(sample, drawn, pairs, self.bandwidth_multipliers)
+        return finish_global(branch, training.embedding_sums(branch))
 
     def _fit_local(
-        self, rows: _kernels.Rows, shape: ViewShape, seed: int, matrix: NDArray[np.floating]
-    ) -> tuple[LocalBranch | None, BranchRanks | None, Scores | None, Sample]:
+        self, training: Training, sample: _kernels.Rows, shape: ViewShape, seed: int
+    ) -> tuple[LocalBranch | None, Sample]:
         if not self.n_local_views:
-            return None, None, None, draw_sample(seed, matrix, None)
-        drawn = draw_local(seed, self.n_local_views, shape, rows.n_rows, self.n_references)
-        branch = fit_local(rows, drawn, self.n_neighbors)
-        return branch, *_kernels.fit_ranks(rows, branch, self.aggregation), draw_sample(seed, matrix, drawn)
+            return None, draw_sample(seed, training.sample, None)
+        drawn = draw_local(seed, self.n_local_views, shape, sample.n_rows, self.n_references)
+        return fit_local(sample, drawn, self.n_neighbors), draw_sample(seed, training.sample, drawn)
 
     def _view_shape(self, encoding: Encoding) -> ViewShape:
         return view_shape(
@@ -352,12 +494,6 @@ class RGLD(OutlierMixin, BaseEstimator):
             projection=self.projection,
             weights=None if encoding.is_plain else encoding.weights,
         )
-
-    def _rows(self, matrix: NDArray[np.floating], scaling: Scaling, *, keep: bool) -> _kernels.Rows:
-        return _kernels.Rows(matrix, scaling, self._threads(len(matrix)), keep)
-
-    def _threads(self, n_rows: int) -> int:
-        return n_threads(self.n_jobs) if n_rows > SHORT_TABLE else 1
 
     def branch_scores(self, X: ArrayLike) -> BranchScores:
         """Return the two halves of the anomaly score: `global_score` and `local_score`, each a rank in (0, 1).
@@ -371,18 +507,19 @@ class RGLD(OutlierMixin, BaseEstimator):
         return self._branch_scores(self._encode(table))
 
     def _encode(self, table: Table) -> NDArray[np.floating]:
-        return _encoded(self.model_.encoding, table)
+        return encoded(self.model_.encoding, table)
 
     def _branch_scores(self, matrix: NDArray[np.floating]) -> BranchScores:
         model: Model = self.model_
-        return BranchScores(*_kernels.branch_scores(self._rows(matrix, model.scaling, keep=False), model))
+        rows = _kernels.Rows(matrix, model.scaling, threads_for(len(matrix), self.n_jobs))
+        return BranchScores(*_kernels.branch_scores(rows, model))
 
     def _score(self, table: Table) -> Scores:
-        return _mean_of_branches(self._branch_scores(self._encode(table)), self.model_.local_weight)
+        return mean_of_branches(*self._branch_scores(self._encode(table)), self.model_.local_weight)
 
     def anomaly_score(self, X: ArrayLike) -> Scores:
         """Return the anomaly score s(x) in (0, 1) of each row, higher is more anomalous."""
-        return _mean_of_branches(self.branch_scores(X), self.model_.local_weight)
+        return mean_of_branches(*self.branch_scores(X), self.model_.local_weight)
 
     def score_samples(self, X: ArrayLike) -> Scores:
         """Return the negative anomaly score of each row: scikit-learn's sign, lower is more anomalous."""
@@ -453,11 +590,11 @@ class RGLD(OutlierMixin, BaseEstimator):
         table = read_table(self, X, fitting=False, shown=model.encoding.dropped)
         matrix = self._encode(table)
         branches = self._branch_scores(matrix)
-        found = contributions(model, matrix, self._threads(len(matrix)))
+        found = contributions(model, matrix, threads_for(len(matrix), self.n_jobs))
         return Explanation(
             tuple(column.name for column in model.encoding.columns),
             found.by_column,
-            _mean_of_branches(branches, model.local_weight),
+            mean_of_branches(*branches, model.local_weight),
             *branches,
             found.distance_ratio,
             model,
@@ -480,41 +617,8 @@ class RGLD(OutlierMixin, BaseEstimator):
         save_detector(self, path)
 
 
-def _taken(table: Table, rows: NDArray[np.intp]) -> Table:
-    if isinstance(table, np.ndarray):
-        return table[rows]
-    return [column.take(rows) for column in table]
-
-
-def _read_alone(table: Table) -> Table:
-    """Return rows taken from a table as if they had been the table: without the texts of the other rows."""
-    if isinstance(table, np.ndarray):
-        return table
-    return [_used_texts(column) if column.texts else column for column in table]
-
-
-def _used_texts(column: RawColumn) -> RawColumn:
-    used = np.unique(column.values[column.values >= 0])
-    places = np.full(len(column.texts) + 1, -1)  # the last is that of a gap, whose code is -1
-    places[used] = np.arange(len(used))
-    return replace(column, values=places[column.values], texts=tuple(column.texts[place] for place in used))
-
-
-def _encoded(encoding: Encoding, table: Table) -> NDArray[np.floating]:
-    return encode_plain(encoding, table) if isinstance(table, np.ndarray) else encode(encoding, table)
-
-
 def _several(one_or_several: Any) -> tuple[Any, ...]:
     return tuple(one_or_several) if isinstance(one_or_several, (tuple, list)) else (one_or_several,)
-
-
-def _mean_of_branches(scores: BranchScores, local_weight: float) -> Scores:
-    if scores.global_score is None:
-        assert scores.local_score is not None, "check_parameters lets no detector without a branch through"
-        return scores.local_score
-    if scores.local_score is None:
-        return scores.global_score
-    return (1.0 - local_weight) * scores.global_score + local_weight * scores.local_score
 
 
 def _decide(decision: Scores) -> NDArray[np.int64]:
@@ -540,4 +644,5 @@ def load(path: str | PathLike[str]) -> RGLD:
     detector.offset_ = saved.offset
     detector.columns_ = saved.model.encoding.columns
     detector.model_ = saved.model
+    detector._stream = saved.stream
     return detector

@@ -30,6 +30,10 @@ class EmbeddingSums:
     phi_phi: NDArray[np.float64]
     """Sum of phi phi^T, shape (T, M, D, D)."""
 
+    def merge(self, other: "EmbeddingSums") -> "EmbeddingSums":
+        """Return the sums over the rows of both."""
+        return EmbeddingSums(self.n_rows + other.n_rows, self.phi + other.phi, self.phi_phi + other.phi_phi)
+
 
 class DrawnGlobal(NamedTuple):
     """What depends on the seed and the number of columns only."""
@@ -74,13 +78,14 @@ def base_bandwidths(typical: _kernels.Distances) -> NDArray[np.float64]:
     return np.where(typical.median > SMALLEST_BANDWIDTH, typical.median, fallback)
 
 
-def fit_global(rows: _kernels.Rows, drawn: DrawnGlobal, pairs: RowPairs, multipliers: Sequence[float]) -> GlobalBranch:
-    """Learn bandwidths from row pairs, then mean embeddings and the distribution of the support in one pass
-    over the rows."""
-    bandwidths = base_bandwidths(_kernels.pair_distances(rows, drawn.views, *pairs))
+def unfinished_global(
+    sample: _kernels.Rows, drawn: DrawnGlobal, pairs: RowPairs, multipliers: Sequence[float]
+) -> GlobalBranch:
+    """Learn bandwidths from row pairs of a sample; what is learned from all rows is still to come."""
+    bandwidths = base_bandwidths(_kernels.pair_distances(sample, drawn.views, *pairs))
     n_views, n_random_features = drawn.phases.shape
     shape = (n_views, len(multipliers))
-    branch = GlobalBranch(
+    return GlobalBranch(
         *drawn,
         base_bandwidth=bandwidths,
         multipliers=np.array(multipliers, dtype=np.float64),
@@ -88,7 +93,6 @@ def fit_global(rows: _kernels.Rows, drawn: DrawnGlobal, pairs: RowPairs, multipl
         support_mean=np.zeros(shape, np.float32),
         support_std=np.zeros(shape, np.float32),
     )
-    return finish_global(branch, EmbeddingSums(rows.n_rows, *_kernels.embedding_sums(rows, branch)))
 
 
 def finish_global(branch: GlobalBranch, sums: EmbeddingSums) -> GlobalBranch:

@@ -17,6 +17,7 @@ from ._local import LARGEST_SAMPLE
 from ._params import AGGREGATIONS, CONSTRAINTS, MOST_TURNS, PREPROCESSINGS, check_parameters
 from ._preprocess import N_QUANTILES
 from ._ranks import EXACT_CDF_SIZE
+from ._streamfile import stream_specs
 from ._tensorfile import DIGEST, ArraySpec, Specs, parse_json
 from .exceptions import ModelFileError, ParameterError
 
@@ -81,6 +82,8 @@ class Header:
     aggregation: str
     local_weight: float
     offset: float
+    stream: Any
+    """Of `_streamfile`, checked with the arrays' shapes; None for most."""
 
 
 def check_header(metadata: Mapping[str, str], specs: Specs) -> Header:
@@ -129,7 +132,7 @@ def _from_version_1(content: Any, specs: Specs) -> Any:
         "columns": columns,
         "preprocessing": [content.get("preprocessing")],
     }
-    return {**content, **MODEL_SETTINGS, **new}
+    return {**content, **MODEL_SETTINGS, **new, "stream": None}
 
 
 def _words(spec: ArraySpec) -> str:
@@ -158,7 +161,8 @@ def _parse_detector(content: Any) -> Header:
         check_parameters({**parameters, **dict.fromkeys(NOT_SAVED)})
     except ParameterError as error:
         raise ModelFileError(f"The model file's parameters are out of range: {error}") from error
-    return Header(parameters, sizes, columns, names, content["preprocessing"], content["aggregation"], weight, offset)
+    rest = (content["preprocessing"], content["aggregation"], weight, offset, content["stream"])
+    return Header(parameters, sizes, columns, names, *rest)
 
 
 _PLAIN_COLUMN = asdict(Column("", "number"))
@@ -302,6 +306,7 @@ def _expected_specs(header: Header, specs: Specs, version: str) -> dict[str, Arr
             "global.support_mean": ArraySpec(F32, (n_global, n_bandwidths)),
             "global.support_std": ArraySpec(F32, (n_global, n_bandwidths)),
         }
+    expected |= stream_specs(header.stream, specs, len(header.columns), header.feature_names is not None)
     if n_local:
         expected["local.references"] = ArraySpec(F32, (n_local, r, n_references))
     return expected

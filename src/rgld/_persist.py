@@ -21,6 +21,8 @@ from ._modelheader import FORMAT, NOT_SAVED, VERSION, Header, Sizes, check_heade
 from ._params import check_parameters
 from ._preprocess import LARGEST_RAW_VALUE, LARGEST_VALUE, Scaling
 from ._ranks import EXACT_CDF_SIZE, SMALLEST_SCALE, BranchRanks, Cdf
+from ._stream import Stream
+from ._streamfile import describe_stream, stream_arrays, stream_of
 from ._tensorfile import Arrays, open_tensors, write_tensors
 from ._views import Views
 from .exceptions import ModelFileError
@@ -69,6 +71,7 @@ class FittedDetector(Protocol):
     preprocessing_: str
     offset_: float
     model_: Model
+    _stream: Stream | None
 
     def get_params(self, deep: bool = True) -> dict[str, Any]: ...
 
@@ -81,6 +84,7 @@ class SavedDetector:
     feature_names: list[str] | None
     offset: float
     model: Model
+    stream: Stream | None
 
 
 def save_detector(detector: FittedDetector, path: str | PathLike[str]) -> None:
@@ -98,9 +102,10 @@ def save_detector(detector: FittedDetector, path: str | PathLike[str]) -> None:
         "aggregation": "standard" if _standardized(model) else "rank",
         "local_weight": model.local_weight,
         "offset": float(detector.offset_),
+        "stream": describe_stream(detector._stream),
     }
     metadata = {"format": FORMAT, "version": VERSION, "notice": NOTICE, "detector": json.dumps(content)}
-    write_tensors(path, metadata, _arrays_of(model))
+    write_tensors(path, metadata, {**_arrays_of(model), **stream_arrays(detector._stream)})
 
 
 def _standardized(model: Model) -> bool:
@@ -242,7 +247,8 @@ def _detector_of(header: Header, arrays: Arrays) -> SavedDetector:
         arrays["calibration"],
     )
     parameters = {name: tuple(v) if isinstance(v, list) else v for name, v in header.parameters.items()}
-    return SavedDetector(parameters, header.feature_names, header.offset, model)
+    stream = stream_of(header.stream, arrays, header.feature_names)
+    return SavedDetector(parameters, header.feature_names, header.offset, model, stream)
 
 
 def _require(name: str, holds: Any) -> None:
@@ -252,6 +258,8 @@ def _require(name: str, holds: Any) -> None:
 
 def _require_ranges(arrays: Arrays) -> None:
     for name, array in arrays.items():
+        if name.startswith("stream."):  # may have gaps; checked where it is put together
+            continue
         low, high = RANGES.get(name) or RANGES.get(name.split(".")[-1]) or (-math.inf, math.inf)
         _require(name, (array >= low) & (array <= high))  # false for NaN
 

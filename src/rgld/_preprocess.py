@@ -110,6 +110,93 @@ def column_statistics(X: NDArray[np.floating], n_quantiles: int = 0) -> ColumnSt
     return ColumnStatistics(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
 
+LARGEST_SUMMED = 1e90
+"""Deviations, in standard deviations, are clipped here: sums of their cubes are finite."""
+
+
+@dataclass(frozen=True)
+class ColumnUnits:
+    """What columns that are not held are measured in: taken from a sample, shape (d,) each."""
+
+    center: NDArray[np.float64]
+    unit: NDArray[np.float64]
+    knots: NDArray[np.float64]
+    """Where values are counted, shape (d, J), increasing and padded with infinities."""
+
+
+@dataclass(frozen=True)
+class ColumnSums:
+    """What can be summed of columns that are not held, and their range."""
+
+    n_rows: int
+    powers: NDArray[np.float64]
+    """Sums of first, second and third powers of (x - center) / unit, shape (3, d)."""
+    counts: NDArray[np.int64]
+    """Values before, at, and between the knots, shape (d, 2J + 1)."""
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, X: NDArray[np.floating], units: ColumnUnits, counts: NDArray[np.int64]) -> "ColumnSums":
+        """Sum up rows, shape (b, d), whose values were counted."""
+        with np.errstate(over="ignore"):
+            z = np.clip((X - units.center) / units.unit, -LARGEST_SUMMED, LARGEST_SUMMED)
+        squares = z * z
+        powers = np.array([z.sum(axis=0), squares.sum(axis=0), np.einsum("ij,ij->j", squares, z)])
+        low, high = (np.clip(end, -LARGEST_RAW_VALUE, LARGEST_RAW_VALUE) for end in (X.min(axis=0), X.max(axis=0)))
+        return cls(len(X), powers, counts, low.astype(np.float64), high.astype(np.float64))
+
+    def merge(self, other: "ColumnSums") -> "ColumnSums":
+        """Return the sums over the rows of both."""
+        return ColumnSums(
+            self.n_rows + other.n_rows,
+            self.powers + other.powers,
+            self.counts + other.counts,
+            np.minimum(self.low, other.low),
+            np.maximum(self.high, other.high),
+        )
+
+    def quantiles(self, units: ColumnUnits, n_steps: int) -> NDArray[np.float64]:
+        """Return the n_steps + 1 evenly spaced quantiles of each column, as `_quantiles` does of columns that are held:
+        exact at the knots, straight lines between them."""
+        places = np.arange(n_steps + 1) * (self.n_rows - 1) / n_steps
+        found = []
+        for knots, counts, low, high in zip(units.knots, self.counts, self.low, self.high, strict=True):
+            knots = knots[np.isfinite(knots)]
+            ends = np.cumsum(counts)[: 2 * len(knots)].reshape(-1, 2)  # rows before a knot, and before or at it
+            seen = ends[:, 1] > ends[:, 0]
+            points = np.concatenate(([0], (ends - [0, 1])[seen].ravel(), [self.n_rows - 1]))
+            values = np.concatenate(([low], np.repeat(knots[seen], 2), [high]))
+            found.append(np.interp(places, points, values))
+        return np.array(found)
+
+
+def with_sums(sampled: ColumnStatistics, sums: ColumnSums, units: ColumnUnits) -> ColumnStatistics:
+    """Return the statistics of all rows, of which some were sampled: what is told apart by distinct values stays the
+    sample's."""
+    first, second, third = sums.powers / sums.n_rows
+    relative_std = np.where(sums.high > sums.low, np.sqrt(np.maximum(second - first * first, 0.0)), 0.0)
+    cubed = third - 3.0 * first * second + 2.0 * first**3
+    skewness = np.divide(cubed, relative_std**3, out=np.zeros_like(cubed), where=relative_std > 0)
+    n_quantiles = sampled.quantiles.shape[1]
+    q25, median, q75 = sums.quantiles(units, 4)[:, 1:4].T
+    iqr, std = q75 - q25, relative_std * units.unit
+    spread = np.where(iqr > 0, iqr, np.where(std > 0, std, 1.0))
+    with np.errstate(over="ignore"):
+        tail_weight = (np.maximum(sums.high - median, median - sums.low) / spread).clip(max=LARGEST_VALUE)
+    return replace(
+        sampled,
+        mean=units.center + first * units.unit,
+        std=std,
+        median=median,
+        iqr=iqr,
+        value_range=sums.high - sums.low,
+        skewness=skewness,
+        tail_weight=tail_weight,
+        quantiles=sums.quantiles(units, n_quantiles - 1) if n_quantiles else sampled.quantiles,
+    )
+
+
 def _sorted_columns(X: NDArray[np.floating]) -> Iterator[NDArray[np.float64]]:
     """Yield groups of columns as sorted float64 rows, shape (columns, n)."""
     n_rows, n_columns = X.shape

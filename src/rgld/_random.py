@@ -15,9 +15,9 @@ from scipy.stats import qmc
 GLOBAL, LOCAL = range(2)
 """The branches."""
 
-FEATURES, PROJECTION, POINTS, SHIFTS, PHASES, PAIRS, REFERENCES, HELD_OUT = range(8)
+FEATURES, PROJECTION, POINTS, SHIFTS, PHASES, PAIRS, REFERENCES, HELD_OUT, ROW_KEYS = range(9)
 """The quantities: feature subsets, projections; the base points of the frequencies and their shift in each view,
-phases, row pairs of the bandwidths (global); reference rows (local)."""
+phases, row pairs of the bandwidths (global); reference rows, rows held out, keys of rows (local)."""
 
 SMALLEST_POINT = 2.0**-40
 """QMC points are kept this far from 0 and 1, where the normal inverse CDF is infinite (|z| <= 7.1)."""
@@ -59,3 +59,22 @@ def shifted_normals(points: NDArray[np.float64], shifts: NDArray[np.float64]) ->
     shifted = (points + shifts[:, None, :]) % 1.0
     normals: NDArray[np.float64] = ndtri(np.clip(shifted, SMALLEST_POINT, 1.0 - SMALLEST_POINT))
     return normals
+
+
+def row_keys(seed: int, numbers: NDArray[np.int64], half_life: float | None) -> NDArray[np.float64]:
+    """Return a random key for each row number: uniform on [0, 1), or smaller the later a row is.
+
+    With a half-life, a row so many rows before another is half as likely to be among the smallest keys: they are
+    exponential variables whose rate doubles every `half_life` rows (Efraimidis and Spirakis), as logarithms.
+    """
+    start = child(seed, LOCAL, ROW_KEYS).integers(2**64, dtype=np.uint64)
+    # The mixing of SplitMix64, a generator whose n-th number can be had without the ones before it.
+    mixed = start + (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    uniform = ((mixed ^ (mixed >> np.uint64(31))) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    if half_life is None:
+        return uniform
+    exponential = np.maximum(-np.log1p(-uniform), np.finfo(np.float64).tiny)
+    keys: NDArray[np.float64] = np.log(exponential) - numbers * (np.log(2.0) / half_life)
+    return keys

@@ -123,12 +123,13 @@ class BranchRanks:
 def fit_standards(view_scores: NDArray[np.float32], smallest: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return `smallest`, `center` and `scale` of each view, shape (T, 3): mean and standard deviation of the training
     scores, or of their logarithms where `smallest` (T,), the least score to take one of, is above 0."""
-    scores = _logarithms(view_scores, smallest).astype(np.float64)
+    scores = logarithms(view_scores, smallest).astype(np.float64)
     scale = np.maximum(scores.std(axis=1), SMALLEST_SCALE)
     return np.column_stack((smallest, scores.mean(axis=1), scale)).astype(np.float32)
 
 
-def _logarithms(view_scores: NDArray[np.float32], smallest: NDArray[np.float32]) -> NDArray[np.float32]:
+def logarithms(view_scores: NDArray[np.float32], smallest: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return view scores (T, b), as logarithms where `smallest`, the least score to take one of, is above 0."""
     scores = view_scores.copy()
     taken = smallest > 0
     scores[taken] = np.log(np.maximum(scores[taken], smallest[taken, None]))
@@ -138,7 +139,7 @@ def _logarithms(view_scores: NDArray[np.float32], smallest: NDArray[np.float32])
 def standard_agg(standards: NDArray[np.float32], view_scores: NDArray[np.float32]) -> NDArray[np.float64]:
     """Return the mean standardized score over views, each within `STANDARD_BOUNDS`; rounded as in `rank_agg`."""
     smallest, center, scale = standards.T
-    scores = (_logarithms(view_scores, smallest) - center[:, None]) / scale[:, None]
+    scores = (logarithms(view_scores, smallest) - center[:, None]) / scale[:, None]
     total: NDArray[np.float64] | float = 0.0
     for of_view in scores.clip(*STANDARD_BOUNDS):
         total = total + of_view.astype(np.float64)
@@ -175,8 +176,13 @@ def fit_branch_ranks(
     return ranks, normalized_rank(ranks.branch, means)
 
 
+def branch_mean(ranks: BranchRanks, view_scores: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return the mean over views of the ranked or standardized view scores, shape (T, b)."""
+    if len(ranks.standards):
+        return standard_agg(ranks.standards, view_scores)
+    return rank_agg(ranks.views, view_scores)
+
+
 def branch_score(ranks: BranchRanks, view_scores: NDArray[np.float32]) -> NDArray[np.float64]:
     """Return the normalized rank of the mean over views, for view scores of shape (T, b)."""
-    if len(ranks.standards):
-        return normalized_rank(ranks.branch, standard_agg(ranks.standards, view_scores))
-    return normalized_rank(ranks.branch, rank_agg(ranks.views, view_scores))
+    return normalized_rank(ranks.branch, branch_mean(ranks, view_scores))

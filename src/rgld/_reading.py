@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from . import _cells
 from ._cells import RawColumn, at_places
 from ._encoding import DAY, LISTED_VALUES, MONDAY, WEEK, YEAR, Column, Encoding, as_texts, read_texts
+from ._survey import ColumnSummary
 from .exceptions import TableError
 
 ID_SHARE = 0.9
@@ -35,8 +36,12 @@ Learned = tuple[Column, float]
 """How a column is read, and what fills its gaps."""
 
 
-def fit_encoding(columns: Sequence[RawColumn], readings: Mapping[str, str] | None = None) -> Encoding:
-    """Decide how each column is read.
+def fit_encoding(
+    columns: Sequence[RawColumn],
+    readings: Mapping[str, str] | None = None,
+    summaries: Sequence[ColumnSummary] | None = None,
+) -> Encoding:
+    """Decide how each column is read, from all rows; or from a sample of them and summaries of all.
 
     Raises
     ------
@@ -48,12 +53,24 @@ def fit_encoding(columns: Sequence[RawColumn], readings: Mapping[str, str] | Non
     for name, reading in readings.items():
         if name not in names:
             raise TableError(f"There is no column {name!r} to be read as {reading!r}: check its name.")
-    learned = [_learn(column, readings.get(column.name)) for column in columns]
-    return _encoding_of(learned, len(columns[0]))
+    if summaries is None:
+        return _encoding_of([_learn(column, readings.get(column.name)) for column in columns], len(columns[0]))
+    learned = [
+        _learn(summary.witnessed(column), readings.get(column.name), summary)
+        for column, summary in zip(columns, summaries, strict=True)
+    ]
+    return _encoding_of(learned, summaries[0].n_rows)
 
 
-def fit_plain_encoding(matrix: NDArray[np.floating]) -> Encoding:
-    """Return the encoding of an array: numbers, with gaps where there are some."""
+def fit_plain_encoding(matrix: NDArray[np.floating], summaries: Sequence[ColumnSummary] | None = None) -> Encoding:
+    """Return the encoding of an array: numbers, with gaps where there are some; of all rows, or as `fit_encoding`."""
+    if summaries is not None:
+        sampled = [RawColumn(f"column {j}", "number", matrix[:, j].astype(np.float64)) for j in range(matrix.shape[1])]
+        known = [
+            _with_gaps(Column(raw.name, "number"), summary.witnessed(raw).values.astype(np.float64), summary)
+            for raw, summary in zip(sampled, summaries, strict=True)
+        ]
+        return _encoding_of(known, summaries[0].n_rows)
     with np.errstate(over="ignore", invalid="ignore"):
         suspect = not np.isfinite(matrix.sum(dtype=np.float64))
     learned = []
@@ -84,8 +101,9 @@ def with_medians(encoding: Encoding, medians: NDArray[np.float64]) -> Encoding:
     return replace(encoding, fill=fill)
 
 
-def _learn(raw: RawColumn, asked: str | None) -> Learned:
-    """Return how a column is read. What a user asked for is done, unless there is no value at all."""
+def _learn(raw: RawColumn, asked: str | None, summary: ColumnSummary | None = None) -> Learned:
+    """Return how a column is read. What a user asked for is done, unless there is no value at all. With a summary,
+    `raw` is a sample of what is summarized."""
     name = raw.name
     if asked == "drop":
         return Column(name, "dropped", "you asked for it"), 0.0
@@ -93,9 +111,9 @@ def _learn(raw: RawColumn, asked: str | None) -> Learned:
     if missing.all():
         return Column(name, "dropped", NO_VALUE), 0.0
     if asked == "category" or (asked is None and raw.kind == "category"):
-        return _category(raw, asked), 0.0
+        return _category(raw, asked, summary), 0.0
     if raw.is_text:
-        return _learn_text(raw, asked)
+        return _learn_text(raw, asked, summary)
     # As in a file of texts, where true and false are numbers too, and times and durations are none.
     kind = "number" if asked == "number" and raw.kind == "boolean" else raw.kind
     if asked in ("number", "time") and kind != asked:
@@ -103,12 +121,13 @@ def _learn(raw: RawColumn, asked: str | None) -> Learned:
         raise TableError(
             f"Column {name!r} holds {held}, which cannot be read as {wanted}: leave it as it is, or 'drop' it."
         )
-    if asked is None and raw.exact is not None and not missing.any() and (note := _large_note(name, raw.exact)):
+    n_rows = len(raw) if summary is None else summary.n_rows
+    if asked is None and raw.exact is not None and not missing.any() and (note := _large_note(name, raw.exact, n_rows)):
         return Column(name, "dropped", note), 0.0
-    return _learn_numbers(Column(name, kind), raw.values.astype(np.float64), asked)
+    return _learn_numbers(Column(name, kind), raw.values.astype(np.float64), asked, summary)
 
 
-def _large_note(name: str, exact: NDArray[np.object_]) -> str:
+def _large_note(name: str, exact: NDArray[np.object_], n_rows: int) -> str:
     """Return why integers too large for floats say nothing, or "". As floats, ids may be equal to their neighbours."""
     if not all(isinstance(digits, int) for digits in exact):
         return ""
@@ -116,15 +135,15 @@ def _large_note(name: str, exact: NDArray[np.object_]) -> str:
     steps = np.array([digits - lowest for digits in exact], dtype=np.float64)
     highest = float(steps.max())
     if highest and float(lowest) == float(max(exact)):
-        return _id_note(name, steps, 0.0, highest) or "its values are equal as floats"
-    return _id_note(name, steps, 0.0, highest)
+        return _id_note(name, steps, 0.0, highest, n_rows) or "its values are equal as floats"
+    return _id_note(name, steps, 0.0, highest, n_rows)
 
 
-def _learn_text(raw: RawColumn, asked: str | None) -> Learned:
-    texts, counts = raw.texts, np.bincount(raw.values[raw.values >= 0].astype(np.int64), minlength=len(raw.texts))
+def _learn_text(raw: RawColumn, asked: str | None, summary: ColumnSummary | None) -> Learned:
+    texts, counts, n_missing = _counted_texts(raw, summary)
     column = _typed_column(raw.name, texts, counts, asked)
     if column is None:
-        return _with_hint(_category(raw, asked), texts, counts), 0.0
+        return _with_hint(_category(raw, asked, summary), texts, counts), 0.0
     values = read_texts(column, texts)
     unread = np.flatnonzero(np.isnan(values))
     if len(unread) == len(values):
@@ -136,7 +155,28 @@ def _learn_text(raw: RawColumn, asked: str | None) -> Learned:
         first = _cells.quoted(min(texts[i] for i in unread))
         note = f"{counts[unread].sum():,} values are no {_PLURALS[column.kind]} and count as missing, such as {first}"
         column = replace(column, note=note)
-    return _learn_numbers(column, at_places(values, raw.values.astype(np.int64)), asked)
+    sampled = at_places(read_texts(column, raw.texts), raw.values.astype(np.int64))
+    if summary is not None:
+        n_present = int(counts.sum())
+        summary = replace(
+            summary,
+            n_rows=n_present + n_missing,
+            n_missing=n_missing + int(counts[unread].sum()),
+            low=float(np.nanmin(values)),
+            high=float(np.nanmax(values)),
+        )
+        sampled = summary.witnessed(RawColumn(raw.name, "number", sampled)).values.astype(np.float64)
+    return _learn_numbers(column, sampled, asked, summary)
+
+
+def _counted_texts(raw: RawColumn, summary: ColumnSummary | None) -> tuple[tuple[str, ...], NDArray[np.intp], int]:
+    """Return the different texts of a column, the rows with each and without any: of all rows where they were counted,
+    else of these."""
+    if summary is not None and summary.counts is not None and raw.is_text:
+        return tuple(summary.counts), np.array(list(summary.counts.values()), dtype=np.intp), summary.n_missing
+    codes, texts = as_texts(raw)
+    present = codes[codes >= 0]
+    return texts, np.bincount(present, minlength=len(texts)), len(codes) - len(present)
 
 
 def _with_hint(column: Column, texts: Sequence[str], counts: NDArray[np.intp]) -> Column:
@@ -174,24 +214,27 @@ def _typed_column(name: str, texts: Sequence[str], counts: NDArray[np.intp], ask
     return None
 
 
-def _learn_numbers(column: Column, values: NDArray[np.float64], asked: str | None) -> Learned:
+def _learn_numbers(
+    column: Column, values: NDArray[np.float64], asked: str | None, summary: ColumnSummary | None = None
+) -> Learned:
     """Drop what says nothing; give times their cycles. A column with infinities is kept: encoding refuses it."""
     finite = np.isfinite(values)
     whole = bool(finite.all())
     present = values if whole else values[finite]
+    n_rows = len(values) if summary is None else summary.n_rows
     if len(present):
         low, high = float(present.min()), float(present.max())
         if asked is None and whole:
             if low == high:
                 return replace(column, kind="dropped", note="it is constant"), 0.0
-            if column.kind == "number" and (note := _id_note(column.name, values, low, high)):
+            if column.kind == "number" and (note := _id_note(column.name, values, low, high, n_rows)):
                 return replace(column, kind="dropped", note=note), 0.0
         if column.kind == "time":
             column = replace(column, cycles=_cycles(present))
-    return (column, 0.0) if whole else _with_gaps(column, values)
+    return (column, 0.0) if whole else _with_gaps(column, values, summary)
 
 
-def _with_gaps(column: Column, values: NDArray[np.float64]) -> Learned:
+def _with_gaps(column: Column, values: NDArray[np.float64], summary: ColumnSummary | None = None) -> Learned:
     """Return the column with the share of its gaps, and the median of the values it has, which fills them."""
     missing = np.isnan(values)
     if missing.all():
@@ -202,7 +245,8 @@ def _with_gaps(column: Column, values: NDArray[np.float64]) -> Learned:
     middle = [(len(present) - 1) // 2, len(present) // 2]
     # Halves first: the sum of two large numbers would overflow.
     median = (0.5 * np.partition(present, middle)[middle]).sum()
-    return replace(column, gap_share=float(missing.mean())), float(median)
+    share = float(missing.mean()) if summary is None else summary.n_missing / summary.n_rows
+    return replace(column, gap_share=share), float(median)
 
 
 def _cycles(values: NDArray[np.float64]) -> tuple[str, ...]:
@@ -217,32 +261,31 @@ def _cycles(values: NDArray[np.float64]) -> tuple[str, ...]:
     return tuple(cycle for cycle, does in varies.items() if does)
 
 
-def _id_note(name: str, values: NDArray[np.float64], low: float, high: float) -> str:
-    """Return why whole numbers are ids, or "": all different, and either close together or under such a name."""
-    n = len(values)
-    if n < LEAST_IDS or high - low < n - 1 or np.any(values != np.floor(values)):
+def _id_note(name: str, values: NDArray[np.float64], low: float, high: float, n_rows: int) -> str:
+    """Return why whole numbers are ids, or "": all different, and either close together or under such a name. The
+    values are those of all rows, or of a sample."""
+    if n_rows < LEAST_IDS or high - low < n_rows - 1 or np.any(values != np.floor(values)):
         return ""
-    dense = high - low < 2 * n
-    if not (dense or ID_NAMES.search(name)) or len(np.unique(values)) < n:
+    dense = high - low < 2 * n_rows
+    if not (dense or ID_NAMES.search(name)) or len(np.unique(values)) < len(values):
         return ""
     return "it numbers the rows" if dense else "it is an id: all its values are different"
 
 
-def _category(raw: RawColumn, asked: str | None) -> Column:
-    codes, texts = as_texts(raw)
-    present = codes >= 0
-    n_present = int(present.sum())
-    counts = np.bincount(codes[present], minlength=len(texts))
-    n_values = int((counts > 0).sum())
+def _category(raw: RawColumn, asked: str | None, summary: ColumnSummary | None) -> Column:
+    texts, counts, n_missing = _counted_texts(raw, summary)
+    n_values, n_present = int((counts > 0).sum()), int(counts.sum())
     if asked is None:
-        if n_values == 1 and n_present == len(codes):
-            is_cut = len(texts[int(codes[0])]) == _cells.LONGEST_TEXT
+        if n_values == 1 and not n_missing:
+            is_cut = len(texts[int(counts.argmax())]) == _cells.LONGEST_TEXT
             return Column(raw.name, "dropped", EQUAL_AS_READ if is_cut else "it is constant")
         if n_values > ID_SHARE * n_present:
             return Column(raw.name, "dropped", f"it is an id or free text: {n_values:,} values in {n_present:,} rows")
-    if n_present < len(codes):
+    if n_missing:
         # A text that numbers or times have for a gap has no rows of its own.
-        texts, counts = (*texts, ""), np.append(counts, len(codes) - n_present)
+        texts, counts = (*texts, ""), np.append(counts, n_missing)
+    if summary is not None and counts.sum() < summary.n_rows:  # counted in the sample
+        counts = counts * (summary.n_rows // counts.sum())
     order = sorted(np.flatnonzero(counts), key=lambda i: (-counts[i], texts[i]))
     listed, others = order[:LISTED_VALUES], order[LISTED_VALUES:]
     return Column(

@@ -27,6 +27,22 @@ SMALLEST_TABLE = 2
 Table = list[RawColumn] | NDArray[np.floating]
 
 
+def require_rows(n_rows: int) -> None:
+    """Raise if there are too few rows to learn from."""
+    if n_rows < SMALLEST_TABLE:
+        raise TableError(f"Expected a table of at least {SMALLEST_TABLE} rows, got {n_rows}.")
+
+
+def read_names(estimator: BaseEstimator, X: Any) -> None:
+    """Set column names and count on the estimator, by one part of a table."""
+    frame = _as_frame(X)
+    if frame is not None and _has_names(estimator, frame, fitting=True, least=0):
+        return
+    if frame is None:
+        _check_array(X)
+    validate_data(estimator, X if frame is None else frame.to_numpy(), ensure_all_finite=False, ensure_min_samples=0)
+
+
 def read_table(
     estimator: BaseEstimator, X: Any, *, fitting: bool, unused: Collection[str] = (), shown: Collection[str] = ()
 ) -> Table:
@@ -89,7 +105,7 @@ def _repeated_names(names: list[Any]) -> TableError:
     return TableError(f"Column names must be unique, got {shown} more than once: rename or drop them.")
 
 
-def _has_names(estimator: BaseEstimator, frame: Any, fitting: bool) -> bool:
+def _has_names(estimator: BaseEstimator, frame: Any, fitting: bool, least: int | None = None) -> bool:
     """Check the frame's names; False if it is an array in a frame: numbers whose columns are numbered."""
     names = list(frame.columns)
     if not all(isinstance(name, str) for name in names):
@@ -104,7 +120,7 @@ def _has_names(estimator: BaseEstimator, frame: Any, fitting: bool) -> bool:
         raise TableError("A table with texts or dates needs column names that are text: rename the columns.")
     if len(set(names)) < len(names):
         raise _repeated_names(names)
-    least = SMALLEST_TABLE if fitting else 1
+    least = (SMALLEST_TABLE if fitting else 1) if least is None else least
     if len(frame) < least or not names:
         raise TableError(f"Expected a table of at least {least} rows and a column, got {len(frame)} x {len(names)}.")
     validate_data(estimator, frame.to_native(), reset=fitting, skip_check_array=True)

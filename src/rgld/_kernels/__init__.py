@@ -39,9 +39,11 @@ else:
 
 Distances = chosen.Distances
 Rows = chosen.Rows
+branch_means = chosen.branch_means
 branch_scores = chosen.branch_scores
 column_moments = chosen.column_moments
 column_statistics = chosen.column_statistics
+count_scores = chosen.count_scores
 embedding_sums = chosen.embedding_sums
 fit_ranks = chosen.fit_ranks
 pair_distances = chosen.pair_distances
@@ -51,9 +53,11 @@ view_scores = chosen.view_scores
 __all__ = [
     "Distances",
     "Rows",
+    "branch_means",
     "branch_scores",
     "column_moments",
     "column_statistics",
+    "count_scores",
     "embedding_sums",
     "fit_ranks",
     "pair_distances",

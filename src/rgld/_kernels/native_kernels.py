@@ -5,7 +5,7 @@ stand from the widest to the narrowest, so that each is the double angle of the 
 octaves.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
@@ -36,7 +36,8 @@ from . import _core
 from .numpy_kernels import Distances, Moments, Scores, Sums
 
 Native = TypeVar("Native")
-Part = Scaling | GlobalBranch | LocalBranch | BranchRanks
+AnyBranch = GlobalBranch | LocalBranch
+Part = Scaling | AnyBranch | BranchRanks
 
 _PREPARED: WeakKeyDictionary[Part, Any] = WeakKeyDictionary()
 """The core's own form of the parts of models in use; it is not part of them, so that they copy and pickle."""
@@ -207,11 +208,24 @@ def _native_ranks(ranks: BranchRanks) -> _core.Ranks:
 def branch_scores(rows: Rows, model: Model) -> tuple[Scores | None, Scores | None]:
     """Return the global and the local score of each row; None for a branch without views."""
     branches = [(model.global_branch, model.global_ranks), (model.local_branch, model.local_ranks)]
-    native = [
-        (_native_branch(branch, rows.native.n_columns), _native_ranks(ranks))
-        for branch, ranks in branches
-        if branch is not None and ranks is not None
-    ]
-    scores = iter(_core.score(rows.native, native, rows.n_threads))
+    present = [(branch, ranks) for branch, ranks in branches if branch is not None and ranks is not None]
+    scores = iter(_scores(rows, present, is_ranked=True))
     global_score, local_score = (None if branch is None else next(scores) for branch, _ in branches)
     return global_score, local_score
+
+
+def branch_means(rows: Rows, branch: GlobalBranch | LocalBranch, ranks: BranchRanks) -> Scores:
+    """Return the mean over the views of each row's ranked or standardized scores: what the branch's CDF ranks."""
+    return _scores(rows, [(branch, ranks)], is_ranked=False)[0]
+
+
+def _scores(rows: Rows, branches: Sequence[tuple[AnyBranch, BranchRanks]], is_ranked: bool) -> list[Scores]:
+    native = [(_native_branch(branch, rows.native.n_columns), _native_ranks(ranks)) for branch, ranks in branches]
+    return _core.score(rows.native, native, is_ranked, rows.n_threads)
+
+
+def count_scores(scores: NDArray[np.floating], knots: NDArray[np.float64], n_threads: int) -> NDArray[np.int64]:
+    """Return how many scores of each view (T, n) lie before, at, and between its knots (T, J), shape (T, 2J + 1)."""
+    if scores.dtype == np.float32:
+        return _core.count_floats(np.ascontiguousarray(scores), knots, n_threads)
+    return _core.count_doubles(np.ascontiguousarray(scores), knots, n_threads)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .._model import SMALLEST_BANDWIDTH, GlobalBranch, LocalBranch, Model
 from .._preprocess import ColumnStatistics, Scaling
 from .._preprocess import column_statistics as sorted_column_statistics
-from .._ranks import BranchRanks, branch_score, fit_branch_ranks
+from .._ranks import BranchRanks, branch_mean, branch_score, fit_branch_ranks
 from .._views import Views
 from .blocks import Blocks
 from .elementary import global_view_scores, local_view_scores, project, random_features
@@ -133,6 +133,21 @@ def fit_ranks(rows: Rows, branch: GlobalBranch | LocalBranch, aggregation: str) 
     """Return the distributions of the training rows' scores, and their branch scores."""
     smallest = branch.smallest_scores if aggregation == "standard" else np.empty(0, np.float32)
     return fit_branch_ranks(view_scores(rows, branch), smallest)
+
+
+def branch_means(rows: Rows, branch: GlobalBranch | LocalBranch, ranks: BranchRanks) -> Scores:
+    """Return the mean over the views of each row's ranked or standardized scores: what the branch's CDF ranks."""
+    return rows.collect(lambda columns: branch_mean(ranks, _block_scores(branch, columns)), branch.floats_per_row)
+
+
+def count_scores(scores: NDArray[np.floating], knots: NDArray[np.float64], n_threads: int) -> NDArray[np.int64]:
+    """Return how many scores of each view (T, n) lie before, at, and between its knots (T, J), shape (T, 2J + 1)."""
+    counts = []
+    for of_view, own in zip(scores, knots, strict=True):
+        place = np.searchsorted(own, of_view)
+        at_knot = own[np.minimum(place, len(own) - 1)] == of_view
+        counts.append(np.bincount(2 * place + at_knot, minlength=2 * len(own) + 1))
+    return np.array(counts)
 
 
 def branch_scores(rows: Rows, model: Model) -> tuple[Scores | None, Scores | None]:

@@ -14,12 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 from .. import __version__
 from .._cells import RawColumn
 from .._contributions import contributions
-from .._detector import RGLD, BranchScores, _mean_of_branches
+from .._detector import RGLD, BranchScores
 from .._encoding import Encoding
 from .._explain import Explanation
 from .._model import Model
 from .._table import Table, read_table
 from .._threads import n_threads
+from .._training import mean_of_branches
 from .._words import Value, values_of
 from ..exceptions import ModelFileError, ParameterError
 from ._charts import draw_rows, map_chart, scatter_chart, score_chart
@@ -76,7 +77,7 @@ def report_data(
     if p is not None and not np.all((p >= 0.0) & (p <= 1.0)):
         raise ParameterError("p_values must be numbers from 0 to 1, one for each row.")
     branches = detector._branch_scores(matrix)
-    scores = _mean_of_branches(branches, model.local_weight)
+    scores = mean_of_branches(*branches, model.local_weight)
     threshold = -float(detector.offset_)
     is_flagged = scores > threshold
     top = np.argsort(-scores, kind="stable")[: min(TOP_ROWS, max(FEWEST_ROWS, int(is_flagged.sum())))]
@@ -134,7 +135,7 @@ def _explained(
     else:
         taken = [RawColumn(raw.name, raw.kind, raw.values[rows], raw.texts) for raw in table]
     names = tuple(column.name for column in model.encoding.columns)
-    score = _mean_of_branches(part, model.local_weight)
+    score = mean_of_branches(*part, model.local_weight)
     return Explanation(names, found.by_column, score, *part, found.distance_ratio, model, taken)
 
 
