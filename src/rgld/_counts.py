@@ -5,7 +5,7 @@ In: the scores of a sample of the rows, which give the knots, then the scores of
 parts and in whatever order these are merged, the distribution is the same, to the bit.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,10 +80,10 @@ class ScoreCounts:
             self.n_beyond + other.n_beyond,
         )
 
-    def finish(self, knots: Knots) -> tuple[Cdf, ...]:
-        """Return the CDF of each view."""
+    def finish(self, knots: Knots, n_rows: int) -> tuple[Cdf, ...]:
+        """Return the CDF of each view, for a table of so many rows, all of which or some were counted."""
         parts = zip(knots.values, self.counts, self.lowest, self.highest, self.n_beyond, strict=True)
-        return tuple(_cdf(*part) for part in parts)
+        return tuple(replace(_cdf(*part), n_rows=n_rows) for part in parts)
 
 
 def _highest(scores: NDArray[np.floating]) -> NDArray[np.float64]:

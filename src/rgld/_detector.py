@@ -368,6 +368,7 @@ class RGLD(OutlierMixin, BaseEstimator):
             reader,
             encoding,
             held_out.numbers,
+            seed,
             self.n_jobs,
         )
         self._set_model(self._fit_model(training, encoding, seed))

@@ -3,30 +3,45 @@
 In: a Dask dataframe or array; the cluster is the user's (`dask.distributed.Client`), or threads of this process. Out: a
 fitted `RGLD`, as `RGLD.fit_batches` makes it of the same rows, and lazy scores. The only module that imports Dask.
 
-A pass is a chain of partitions for every few threads of the cluster, each handing its state on, and a tree over the
-chains: what moves between workers does not grow with the number of rows.
+A pass is a chain of partitions for every thread of the cluster, each handing its state on, and a tree over the chains:
+what moves between workers does not grow with the number of rows.
 """
 
 import functools
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any, TypeVar
 
 import dask.array as da
 import numpy as np
-from dask.base import compute
+from dask.base import annotate, compute
 from dask.delayed import delayed
+from dask.local import get_sync
+from dask.optimization import cull
+from dask.sizeof import sizeof
 from dask.system import CPU_COUNT
+from dask.utils import ensure_dict
 
+from ._cells import RawColumn
+from ._counts import ScoreCounts, ScoreMoments
 from ._detector import RGLD
+from ._global import EmbeddingSums
+from ._preprocess import ColumnSums
+from ._sampling import RowSample
+from ._survey import ColumnSummary, Survey
 from ._table import read_names
 from ._training import Step
 from .exceptions import ParameterError, TableError
 
 State = TypeVar("State")
 
-CHAINS_PER_THREAD = 2
-"""Chains to a thread: a thread that was faster than others has another one to take."""
+
+@sizeof.register((ColumnSummary, ColumnSums, EmbeddingSums, RawColumn, RowSample, ScoreCounts, ScoreMoments, Survey))
+def _sizeof(state: Any) -> int:
+    """Dask asks how large a state is before it moves one."""
+    return sum(int(sizeof(value)) for value in vars(state).values())
+
+
 MERGED_AT_ONCE = 4
 """States that a node of the tree merges."""
 
@@ -95,8 +110,9 @@ class Partitions:
 
     def __init__(self, parts: Sequence[Any], lengths: Sequence[int]) -> None:
         """Take delayed partitions and their numbers of rows."""
-        self.parts = parts
         self.starts = np.cumsum([0, *lengths])
+        self.chains = _chains(parts)
+        self.parts = _packed(parts)
         self.n_passes = 0
 
     @property
@@ -107,15 +123,15 @@ class Partitions:
     def run(self, step: Step[State]) -> State:
         """Go through the table once."""
         self.n_passes += 1
-        shared = delayed(step, pure=True, traverse=False)
-        fold, merge = delayed(_fold, pure=True), delayed(_merge, pure=True)
-        n_chains = min(len(self.parts), CHAINS_PER_THREAD * _n_threads())
-        bounds = np.linspace(0, len(self.parts), n_chains + 1).astype(int)
+        shared = delayed(step, traverse=False)
+        fold, merge = delayed(_fold), delayed(_merge)
         states = []
-        for first, last in pairwise(bounds):
-            state = None
-            for i in range(first, last):
-                state = fold(shared, state, self.parts[i], int(self.starts[i]), int(self.starts[i + 1]))
+        for worker, chain in self.chains:
+            # On one worker while it lives: a state that stays does not move, nor does the next partition.
+            with annotate(workers=[worker], allow_other_workers=True) if worker else nullcontext():
+                state = None
+                for i in chain:
+                    state = fold(shared, state, self.parts[i], int(self.starts[i]), int(self.starts[i + 1]))
             states.append(state)
         while len(states) > 1:
             states = [merge(shared, states[i : i + MERGED_AT_ONCE]) for i in range(0, len(states), MERGED_AT_ONCE)]
@@ -127,6 +143,7 @@ class Partitions:
 
 
 def _fold(step: Step[State], state: State | None, part: Any, start: int, stop: int) -> State | None:
+    part = part.load() if isinstance(part, PackedPart) else part
     if len(part) != stop - start:
         raise TableError(
             f"A partition had {stop - start:,} rows when they were counted and has {len(part):,} now: the table must "
@@ -139,14 +156,62 @@ def _merge(step: Step[State], states: Sequence[State | None]) -> State | None:
     return functools.reduce(step.merge_any, states)
 
 
-def _n_threads() -> int:
-    """Return the threads of the cluster, or of this machine without one."""
+class PackedPart:
+    """A partition and how it is computed, in one piece: the task that needs it computes it, and it moves nowhere."""
+
+    def __init__(self, graph: Mapping[Any, Any], key: Any) -> None:
+        """Take the tasks that lead to a key."""
+        self.graph, self.key = graph, key
+
+    def load(self) -> Any:
+        """Compute the partition."""
+        return get_sync(self.graph, self.key)
+
+
+def _packed(parts: Sequence[Any]) -> list[Any]:
+    """Return the partitions packed, if they have no task in common and none is in the cluster's memory already."""
+    graphs: dict[int, dict[Any, Any]] = {id(part.dask): ensure_dict(part.dask) for part in parts}
+    culled = [cull(graphs[id(part.dask)], [part.key])[0] for part in parts]
+    n_tasks = sum(map(len, culled))
+    in_memory = any(type(task).__name__ == "Future" for graph in culled for task in graph.values())
+    alone = n_tasks == len({key for graph in culled for key in graph})
+    if in_memory or not alone or not all(part.key in graph for part, graph in zip(parts, culled, strict=True)):
+        return list(parts)
+    return [PackedPart(graph, part.key) for part, graph in zip(parts, culled, strict=True)]
+
+
+def _chains(parts: Sequence[Any]) -> list[tuple[str, list[int]]]:
+    """Return which partitions are gone through one after the other, and by which worker ("" without a cluster): those
+    in a worker's memory by that worker, the others by all in turn."""
+    client = _client()
+    if client is None:
+        return [("", chain.tolist()) for chain in np.array_split(range(len(parts)), min(len(parts), CPU_COUNT))]
+    threads: dict[str, int] = client.nthreads()
+    holders = client.who_has([part.key for part in parts])
+    own: dict[str, list[int]] = {worker: [] for worker in threads}
+    elsewhere: list[int] = []
+    for i, part in enumerate(parts):
+        holder = next(iter(holders.get(part.key) or ()), "")
+        own.get(holder, elsewhere).append(i)
+    shares = np.cumsum([0, *threads.values()]) * len(elsewhere) // sum(threads.values())
+    for worker, first, last in zip(threads, shares, shares[1:], strict=False):
+        own[worker] += elsewhere[first:last]
+    return [
+        (worker, chain.tolist())
+        for worker, group in own.items()
+        for chain in np.array_split(group, min(len(group), threads[worker]) or 1)
+        if len(chain)
+    ]
+
+
+def _client() -> Any:
+    """Return the client of the cluster in use, or None."""
     try:
         from dask.distributed import get_client
 
-        return max(1, int(sum(get_client().nthreads().values())))
+        return get_client()
     except (ImportError, ValueError):
-        return int(CPU_COUNT)
+        return None
 
 
 def _table(data: Any) -> Any:

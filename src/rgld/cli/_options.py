@@ -105,12 +105,12 @@ def say(text: str, quiet: bool = False) -> None:
 
 @contextmanager
 def progress(what: str, *, quiet: bool) -> Iterator[Any]:
-    """Yield a function to call with the number of rows done; shown on a terminal only."""
+    """Yield a function to call with what is being done, or with the number of rows done; shown on a terminal only."""
     if quiet or not sys.stderr.isatty():
-        yield lambda rows: None
+        yield lambda done: None
         return
     from rich.console import Console
 
     console = Console(stderr=True)
     with console.status(what) as status:
-        yield lambda rows: status.update(f"{what}: {rows:,} rows")
+        yield lambda done: status.update(done if isinstance(done, str) else f"{what}: {done:,} rows")

@@ -109,7 +109,7 @@ def make_detector(asked: Asked) -> RGLD:
 def read_training(file: TableFile, asked: Asked) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the whole table, and the columns of it that a model may see."""
     frame = file.read()
-    _require_columns(file, frame.columns, asked)
+    require_columns(file, frame.columns, asked)
     features = frame.drop([name for name in (asked.id, asked.label) if name is not None])
     if asked.inf is Infinity.clip:
         features = clip_infinities(features, None)
@@ -148,7 +148,7 @@ def score_with_model(file: TableFile, asked: Asked, model: str, n_top: int, tell
     detector = rgld.load(model)
     detector.n_jobs = asked.jobs
     names = _model_columns(detector, file)
-    _require_columns(file, file.columns(), asked)
+    require_columns(file, file.columns(), asked)
     numbers = {
         name: pl.Float64 for name, column in zip(names, detector.columns_, strict=True) if column.kind == "number"
     }
@@ -259,7 +259,8 @@ def _model_columns(detector: RGLD, file: TableFile) -> list[str]:
     return [str(name) for name in names]
 
 
-def _require_columns(file: TableFile, present: Sequence[str], asked: Asked) -> None:
+def require_columns(file: TableFile, present: Sequence[str], asked: Asked) -> None:
+    """Raise if a column that was named is not there."""
     for option, name in (("--id", asked.id), ("--label", asked.label)):
         if name is not None and name not in present:
             few = ", ".join(present[:8]) + (", ..." if len(present) > 8 else "")

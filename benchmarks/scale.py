@@ -1,0 +1,202 @@
+"""Tables from a hundred thousand to a hundred million rows: in memory, in batches from disk, on a Dask cluster.
+
+    python benchmarks/scale.py run --folder DIR    # writes Parquet files there (8 GB for 1e8 rows) and measures
+    python benchmarks/scale.py page                # the table and the plot of docs/scale.md, from the measured lines
+
+Every measurement is a process of its own; peak memory is that of the process, with the libraries. Run it on a quiet
+machine: the whole takes about an hour on two cores.
+"""
+
+import argparse
+import json
+import pickle
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from rgld import RGLD
+
+HERE = Path(__file__).parent
+LINES = HERE / "results" / "scale.jsonl"
+PAGE, PLOT = HERE.parent / "docs" / "scale.md", HERE.parent / "docs" / "scale.png"
+N_COLUMNS = 20
+ROWS_PER_FILE = 500_000
+PLAN = {
+    "memory": (100_000, 1_000_000, 10_000_000),
+    "batches": (100_000, 1_000_000, 10_000_000, 100_000_000),
+    "dask, 1 worker": (1_000_000, 20_000_000),
+    "dask, 2 workers": (1_000_000, 20_000_000),
+}
+MIB = 2**20
+
+
+def files(folder: Path, n_rows: int) -> list[Path]:
+    """Return the files of a table, and write those that are not there yet. Tables begin with the same rows."""
+    found = []
+    for number, start in enumerate(range(0, n_rows, ROWS_PER_FILE)):
+        size = min(ROWS_PER_FILE, n_rows - start)
+        path = folder / f"part-{number:04}-{size}.parquet"
+        if not path.exists():
+            rng = np.random.default_rng(number)
+            # Two clusters of correlated columns, and one row in a thousand out of both.
+            rows = rng.standard_normal((size, N_COLUMNS), dtype=np.float32)
+            rows[:, 1:] += 0.5 * rows[:, :-1]
+            rows[rng.random(size) < 0.3] += 4.0
+            odd = rng.random(size) < 0.001
+            rows[odd] = rng.uniform(-8.0, 12.0, (int(odd.sum()), N_COLUMNS))
+            pl.DataFrame(rows, schema=[f"x{j}" for j in range(N_COLUMNS)]).write_parquet(path)
+        found.append(path)
+    return found
+
+
+def in_memory(paths: list[Path]) -> dict[str, Any]:
+    start = time.perf_counter()
+    X = np.concatenate([pl.read_parquet(path).to_numpy() for path in paths])
+    loaded = time.perf_counter()
+    detector = RGLD(random_state=0).fit(X)
+    fitted = time.perf_counter()
+    detector.anomaly_score(X)
+    return {"load": loaded - start, "fit": fitted - loaded, "score": time.perf_counter() - fitted}
+
+
+def in_batches(paths: list[Path]) -> dict[str, Any]:
+    def batches() -> Iterator[pl.DataFrame]:
+        return (pl.read_parquet(path) for path in paths)
+
+    passes: list[int] = []
+    start = time.perf_counter()
+    detector = RGLD(random_state=0).fit_batches(batches, on_rows=lambda number, rows: passes.append(number))
+    fitted = time.perf_counter()
+    for frame in batches():
+        detector.anomaly_score(frame)
+    return {"fit": fitted - start, "score": time.perf_counter() - fitted, "passes": max(passes)}
+
+
+def on_cluster(paths: list[Path], n_workers: int) -> dict[str, Any]:
+    import dask.dataframe as dd
+    from dask.distributed import Client, LocalCluster
+
+    import rgld.dask
+
+    states: list[int] = []
+    run = rgld.dask.Partitions.run
+
+    def measured(self: Any, step: Any) -> Any:
+        state = run(self, step)
+        states.append(len(pickle.dumps(state)))
+        return state
+
+    rgld.dask.Partitions.run = measured  # type: ignore[method-assign]
+    with (
+        LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        client.wait_for_workers(n_workers)
+        table = dd.read_parquet([str(path) for path in paths])
+        start = time.perf_counter()
+        detector = rgld.dask.fit(table, random_state=0)
+        fitted = time.perf_counter()
+        moved = sum(client.run(_bytes_received).values())
+        rgld.dask.anomaly_score(detector, table).max().compute()
+        scored = time.perf_counter()
+        worker_peak = max(client.run(_peak_mib).values())
+    return {
+        "fit": fitted - start,
+        "score": scored - fitted,
+        "passes": len(states),
+        "moved_mib": moved / MIB,
+        "largest_state_mib": max(states) / MIB,
+        "worker_peak_mib": worker_peak,
+    }
+
+
+def _bytes_received(dask_worker: Any) -> int:
+    return int(sum(transfer["total"] for transfer in dask_worker.transfer_incoming_log))
+
+
+def _peak_mib() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def measure(how: str, folder: Path, n_rows: int) -> None:
+    paths = files(folder, n_rows)
+    result = {"memory": in_memory, "batches": in_batches}.get(how, lambda p: on_cluster(p, int(how.split()[1])))(paths)
+    print(json.dumps({"how": how, "rows": n_rows, **result, "peak_mib": _peak_mib()}))
+
+
+def run(folder: Path, how: list[str], rows: list[int]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, sizes in PLAN.items():
+        for n_rows in sizes:
+            if (how and name not in how) or (rows and n_rows not in rows):
+                continue
+            files(folder, n_rows)  # not in the measured process
+            # Not of multiprocessing, whose workers leave the other cores to each other.
+            command = [sys.executable, __file__, "measure", "--folder", folder, "--how", name, "--rows", str(n_rows)]
+            done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+            line = done.stdout.splitlines()[-1]
+            print(line, flush=True)
+            with open(LINES, "a") as lines:
+                lines.write(line + "\n")
+
+
+def page() -> None:
+    lines = {(line["how"], line["rows"]): line for line in map(json.loads, LINES.read_text().splitlines())}
+    table = [
+        "| how | rows | passes | fit, s | score, s | µs per row | rows per second | peak memory, MiB |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for (how, n_rows), line in sorted(lines.items(), key=lambda item: (list(PLAN).index(item[0][0]), item[0][1])):
+        total, peak = line["fit"] + line["score"], line.get("worker_peak_mib", line["peak_mib"])
+        table.append(
+            f"| {how} | {n_rows:,} | {line.get('passes', '')} | {line['fit']:.1f} | {line['score']:.1f} | "
+            f"{1e6 * total / n_rows:.2f} | {n_rows / total:,.0f} | {peak:,.0f} |"
+        )
+    text = PAGE.read_text()
+    before, rest = text.split("<!-- measured -->\n")
+    _, after = rest.split("<!-- end -->")
+    PAGE.write_text(before + "<!-- measured -->\n" + "\n".join(table) + "\n<!-- end -->" + after)
+    plot(lines)
+
+
+def plot(lines: dict[tuple[str, int], dict[str, Any]]) -> None:
+    import matplotlib.pyplot as plt
+
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
+    for how, marker in zip(PLAN, "o^sD", strict=True):
+        own = sorted((n, line) for (name, n), line in lines.items() if name == how)
+        rows = [n for n, _ in own]
+        left.plot(rows, [1e6 * (line["fit"] + line["score"]) / n for n, line in own], marker=marker, label=how)
+        right.plot(rows, [line.get("worker_peak_mib", line["peak_mib"]) for _, line in own], marker=marker, label=how)
+    left.set(xscale="log", xlabel="rows", ylabel="fit and score, µs per row", ylim=(0, None))
+    right.set(xscale="log", xlabel="rows", ylabel="peak memory of a process, MiB", ylim=(0, None))
+    for axes in (left, right):
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(alpha=0.3)
+    left.legend(frameon=False)
+    figure.savefig(PLOT, dpi=120)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    for command in ("run", "measure"):
+        runner = commands.add_parser(command)
+        runner.add_argument("--folder", type=Path, required=True, help="for the Parquet files; they are kept")
+        runner.add_argument("--how", nargs="*", default=[], choices=PLAN, help="all by default")
+        runner.add_argument("--rows", nargs="*", type=lambda text: int(float(text)), default=[], help="all by default")
+    commands.add_parser("page")
+    asked = parser.parse_args()
+    if asked.command == "run":
+        run(asked.folder, asked.how, asked.rows)
+    elif asked.command == "measure":
+        measure(asked.how[0], asked.folder, asked.rows[0])
+    else:
+        page()
