@@ -24,6 +24,10 @@ class Batches:
                 "Expected batches that can be gone through several times, got an iterator, which ends after one: "
                 "pass a function that returns a new one, or a list."
             )
+        if hasattr(source, "shape"):
+            raise ParameterError(
+                f"Expected batches, got one table ({type(source).__name__}): use fit, or pass a list of tables."
+            )
         if not callable(source) and (not isinstance(source, Iterable) or isinstance(source, (str, bytes, dict))):
             raise ParameterError(
                 f"Expected a function that returns batches, or a list of them, got {type(source).__name__}."

@@ -12,8 +12,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any, TypeVar
 
-import dask.array as da
 import numpy as np
+
+try:
+    import dask.array as da
+except ImportError as error:
+    raise ImportError("rgld.dask needs Dask: pip install 'rgld[dask]'.") from error
 from dask.base import annotate, compute
 from dask.delayed import delayed
 from dask.local import get_sync
@@ -36,7 +40,7 @@ from .exceptions import ParameterError, TableError
 State = TypeVar("State")
 
 
-@sizeof.register((ColumnSummary, ColumnSums, EmbeddingSums, RawColumn, RowSample, ScoreCounts, ScoreMoments, Survey))
+@sizeof.register((ColumnSummary, ColumnSums, EmbeddingSums, RawColumn, RowSample, ScoreCounts, ScoreMoments, Survey))  # type: ignore[untyped-decorator]
 def _sizeof(state: Any) -> int:
     """Dask asks how large a state is before it moves one."""
     return sum(int(sizeof(value)) for value in vars(state).values())

@@ -1,0 +1,253 @@
+"""What passes learn merges: samples, counts and sums do not depend on how rows are split, nor on the order of parts."""
+
+from functools import reduce
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from rgld import _sampling
+from rgld._cells import RawColumn
+from rgld._counts import HIGHEST, STEPS, ScoreCounts, ScoreMoments, draw_knots
+from rgld._kernels import count_scores, numpy_kernels
+from rgld._preprocess import ColumnSums, ColumnUnits, column_statistics, with_sums
+from rgld._random import row_keys
+from rgld._ranks import fit_cdf, fit_standards, normalized_rank
+from rgld._sampling import join_columns, key_bound, sample_part, sampled_rows
+from rgld._survey import MOST_COUNTED, ColumnSummary, survey_part
+
+cuts = st.lists(st.integers(0, 999), max_size=8).map(sorted)
+orders = st.randoms(use_true_random=False)
+
+
+def parts_of(rows, cuts):
+    """Return (first row, rows) of the parts between the cuts, of which some may be empty."""
+    bounds = [0, *cuts, len(rows)]
+    return [(a, rows[a:b]) for a, b in pairwise(bounds)]
+
+
+def merged(states, order, merge):
+    """Merge random pairs until one state is left."""
+    states = list(states)
+    while len(states) > 1:
+        a, b = (states.pop(order.randrange(len(states))) for _ in range(2))
+        states.append(merge(a, b))
+    return states[0]
+
+
+# ---- samples
+
+
+@given(cuts, orders, st.integers(1, 1200), st.sampled_from([None, 150.0]))
+@settings(max_examples=60, deadline=None)
+def test_a_sample_does_not_depend_on_the_parts(cuts, order, size, half_life):
+    rows = np.arange(1000.0)[:, None]
+    whole = sample_part(rows, 0, 7, size, half_life)
+    states = [sample_part(part, first, 7, size, half_life) for first, part in parts_of(rows, cuts)]
+    found = merged(states, order, lambda a, b: a.merge(b, size))
+    assert np.array_equal(found.numbers, whole.numbers)
+    assert np.array_equal(found.keys, whole.keys)
+    assert np.array_equal(found.table[:, 0], whole.numbers)
+    assert len(whole.numbers) == min(size, 1000)
+
+
+def test_samples_in_memory_and_of_parts_are_the_same(monkeypatch):
+    monkeypatch.setattr(_sampling, "KEYS_AT_ONCE", 300)
+    rows = np.arange(1000.0)[:, None]
+    held_out, sampled = sampled_rows(3, 1000, 50, 200)
+    first, second = sample_part(rows, 0, 3, 250).split(50, 200)
+    assert np.array_equal(held_out, first.numbers)
+    assert np.array_equal(sampled, second.numbers)
+    assert not set(held_out) & set(sampled)
+
+
+def test_every_row_is_sampled_as_often():
+    counts = np.zeros(400)
+    for seed in range(400):
+        counts[sample_part(np.zeros((400, 1)), 0, seed, 100).numbers] += 1
+    # Hypergeometric by seed: variance 400 * 1/4 * 3/4 per row.
+    assert stats.chi2.sf(((counts - 100) ** 2 / 75).sum(), 399) > 1e-4
+
+
+def test_keys_are_uniform_and_unrelated_to_their_neighbours():
+    keys = row_keys(0, np.arange(100_000), None)
+    assert stats.kstest(keys, "uniform").pvalue > 1e-4
+    assert abs(np.corrcoef(keys[:-1], keys[1:])[0, 1]) < 0.02
+    assert not np.array_equal(keys, row_keys(1, np.arange(100_000), None))
+
+
+def test_enough_keys_are_below_the_bound():
+    for n_rows, size in ((1_000_000, 100), (1_000_000, 40_000), (50_000, 40_000), (100, 100)):
+        keys = row_keys(5, np.arange(n_rows), None)
+        assert (keys < key_bound(n_rows, size)).sum() >= min(size, n_rows)
+
+
+def test_half_lives():
+    half_life = 20_000.0
+    ages = np.concatenate(
+        [199_999 - sample_part(np.zeros((200_000, 1)), 0, seed, 1000, half_life).numbers for seed in range(20)]
+    )
+    young, older = (ages < half_life).sum(), ((ages >= half_life) & (ages < 2 * half_life)).sum()
+    assert older / young == pytest.approx(0.5, abs=0.04)
+
+
+# ---- counts
+
+
+scores = st.lists(st.integers(0, 40), min_size=1000, max_size=1000).map(lambda v: np.array([v], np.float32) / 8)
+
+
+@given(scores, cuts, orders)
+@settings(max_examples=40, deadline=None)
+def test_counts_merge_to_the_bit(values, cuts, order):
+    knots = draw_knots(values[:, :200], 1000)
+
+    def counted(part):
+        return ScoreCounts.of(part, count_scores(part, knots.values, 1), knots)
+
+    parts = [part.T for _, part in parts_of(values.T, cuts) if len(part)]
+    whole, found = counted(values), merged(map(counted, parts), order, ScoreCounts.merge)
+    for name in ("counts", "lowest", "highest", "n_beyond"):
+        assert np.array_equal(getattr(found, name), getattr(whole, name)), name
+    (cdf,) = found.finish(knots, 1000)
+    assert np.all(np.diff(cdf.values) > 0) and np.all(np.diff(cdf.ranks) > 0)
+    exact = fit_cdf(values[0])
+    known = np.isin(exact.values, knots.values)
+    assert np.allclose(normalized_rank(cdf, exact.values[known]), exact.ranks[known], atol=1e-15)
+
+
+@pytest.mark.parametrize("law", ["normal", "heavy", "discrete", "constant"])
+def test_counted_distributions_are_those_of_held_scores(law):
+    rng = np.random.default_rng(0)
+    n = 300_000
+    draw = {
+        "normal": lambda: rng.normal(size=n),
+        "heavy": lambda: rng.standard_cauchy(n),
+        "discrete": lambda: rng.poisson(3.0, n),
+        "constant": lambda: np.full(n, 2.5),
+    }[law]
+    values = draw().astype(np.float32)[None]
+    knots = draw_knots(values[:, :32768], n)
+    parts = np.array_split(values, 7, axis=1)
+    (cdf,) = reduce(
+        ScoreCounts.merge, (ScoreCounts.of(part, count_scores(part, knots.values, 2), knots) for part in parts)
+    ).finish(knots, n)
+    exact = fit_cdf(values[0])
+    ranks = normalized_rank(cdf, values[0]), normalized_rank(exact, values[0])
+    assert np.abs(ranks[0] - ranks[1]).max() < 1 / STEPS
+    highest = np.sort(values[0])[-HIGHEST // 2 :]
+    if law in ("normal", "heavy"):  # without ties, the highest are kept one by one
+        top = (n - np.arange(len(highest), 0, -1) + 0.5) / n
+        assert np.allclose(normalized_rank(cdf, highest), top, atol=1e-12)
+    else:
+        assert np.allclose(ranks[0], ranks[1], atol=1e-12)
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=30, deadline=None)
+def test_both_kernels_count_alike(seed):
+    rng = np.random.default_rng(seed)
+    for dtype in (np.float32, np.float64):
+        values = np.round(rng.standard_cauchy((3, 500)), int(rng.integers(0, 4))).astype(dtype)
+        knots = draw_knots(values[:, :60], 500).values
+        counts = count_scores(values, knots, 2)
+        assert np.array_equal(counts, numpy_kernels.count_scores(values, knots, 1))
+        assert np.array_equal(counts.sum(axis=1), [500] * 3)
+
+
+def test_moments_merge():
+    rng = np.random.default_rng(0)
+    values = (rng.normal(size=(4, 5000)) * [[1], [1e-3], [1e3], [0]] + 50).astype(np.float32)
+    parts = np.split(values, [1, 17, 3000], axis=1)
+    smallest = np.zeros(4, np.float32)
+    found = reduce(ScoreMoments.merge, map(ScoreMoments.of, parts)).finish(smallest)
+    assert np.allclose(found, fit_standards(values, smallest), rtol=1e-6)
+    backwards = reduce(ScoreMoments.merge, map(ScoreMoments.of, parts[::-1])).finish(smallest)
+    assert np.allclose(found, backwards, rtol=1e-6)
+
+
+# ---- columns
+
+
+def test_column_statistics_of_parts():
+    rng = np.random.default_rng(0)
+    n = 40_000
+    X = np.column_stack(
+        [
+            rng.normal(size=n),
+            rng.lognormal(sigma=2.0, size=n),
+            rng.integers(0, 3, n),  # quartiles on values
+            np.where(rng.random(n) < 0.2499, 1.0, 0.0),  # just too few for an interquartile range
+            np.full(n, 3.0),
+            1e9 + rng.normal(size=n),
+        ]
+    )
+    exact = column_statistics(X, 1000)
+    sampled = column_statistics(X[:8000], 1000)
+    unit = np.where(sampled.std > 0, sampled.std, 1.0)
+    units = ColumnUnits(sampled.mean, unit, draw_knots(X[:8000].T, n, 1024).values)
+    parts = np.split(X, [10, 9000, 33_333])
+    sums = [ColumnSums.of(part, units, count_scores(part.T, units.knots, 2)) for part in parts]
+    found = with_sums(sampled, reduce(ColumnSums.merge, sums), units)
+    for name in ("mean", "std", "value_range", "skewness"):
+        assert np.allclose(getattr(found, name), getattr(exact, name), rtol=1e-5, atol=1e-6), name
+    assert np.allclose(found.median, exact.median, atol=2e-3)
+    assert np.allclose(found.iqr[2:5], exact.iqr[2:5])
+    assert np.allclose(found.quantiles[2:5], exact.quantiles[2:5])
+    # In rank, not in value: quantiles of a long tail are far apart.
+    ordered = np.sort(X[:, 1])
+    assert np.abs(np.searchsorted(ordered, found.quantiles[1]) - np.linspace(0, n, 1000)).max() < n / 500
+    backwards = with_sums(sampled, reduce(ColumnSums.merge, sums[::-1]), units)
+    assert np.array_equal(backwards.quantiles, found.quantiles)
+    assert np.allclose(backwards.std, found.std, rtol=1e-12)
+
+
+def column(values, kind="number", texts=(), **more):
+    return RawColumn("c", kind, np.asarray(values), tuple(texts), **more)
+
+
+def test_columns_of_parts_are_joined():
+    numbers = join_columns([column([1.0, 2.0]), column([-1], "text", ()), column([3.0])])
+    assert numbers.kind == "number" and numbers.values[[0, 1, 3]].tolist() == [1, 2, 3] and np.isnan(numbers.values[2])
+    texts = join_columns([column([0, 1, -1], "text", "ab"), column([1, 0], "text", "cb")])
+    assert [texts.texts[i] if i >= 0 else None for i in texts.values] == ["a", "b", None, "b", "c"]
+    categories = join_columns([column([0], "category", "a"), column([0], "category", "b")])
+    assert categories.kind == "category" and categories.texts == ("a", "b")
+    mixed = join_columns([column([1.0, 2.5]), column([0], "text", ["x"])])
+    assert [mixed.texts[i] for i in mixed.values] == ["1", "2.5", "x"]
+    large = join_columns([column([1.0]), column([2.0**60], exact=np.array([2**60 + 1], dtype=object))])
+    assert large.exact.tolist() == [1, 2**60 + 1]
+    nothing = join_columns([column([np.nan]), column([-1], "text", ())])
+    assert nothing.missing.all() and len(nothing) == 2
+
+
+def test_texts_are_counted_as_far_as_they_can_be():
+    many = [f"t{i}" for i in range(MOST_COUNTED)]
+    ids = ColumnSummary.of(column(np.arange(len(many)), "text", many))
+    assert len(ids.counts) == MOST_COUNTED
+    more = ColumnSummary.of(column([0], "text", ["another"]))
+    assert ids.merge(more).counts is None  # ids
+    often = ColumnSummary.of(column(np.zeros(3 * MOST_COUNTED, np.int64), "text", ["often"]))
+    pruned = ids.merge(often).merge(more)
+    assert pruned.counts["often"] == 3 * MOST_COUNTED and len(pruned.counts) <= MOST_COUNTED
+    gap = ColumnSummary.of(column([-1, -1], "text", ()))
+    assert gap.merge(more).counts == more.counts == more.merge(gap).counts
+    assert gap.merge(more).n_missing == 2
+
+
+def test_summaries_know_what_a_sample_misses():
+    values = np.zeros(1000)
+    values[500], values[600] = 7.0, np.nan
+    survey = survey_part([column(values)], 0, 0, 10)
+    sample = survey.sample.table[0]
+    assert (sample.values == 0).all()
+    seen = survey.columns[0].witnessed(sample)
+    assert np.nanmax(seen.values) == 7.0 and np.isnan(seen.values).sum() == 1
+    assert survey.columns[0].witnessed(column([0.0, 7.0, np.nan])).values.shape == (3,)
+    constant = column(np.zeros(1000, np.int64), "text", ["a", "b"])
+    constant.values[500] = 1
+    seen = survey_part([constant], 0, 0, 10).columns[0].witnessed(column([0, 0], "text", ["a"]))
+    assert set(seen.texts) == {"a", "b"}
