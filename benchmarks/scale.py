@@ -1,7 +1,9 @@
 """Tables from a hundred thousand to a hundred million rows: in memory, in batches from disk, on a Dask cluster.
 
     python benchmarks/scale.py run --folder DIR    # writes Parquet files there (8 GB for 1e8 rows) and measures
-    python benchmarks/scale.py page                # the table and the plot of docs/scale.md, from the measured lines
+    python benchmarks/scale.py exact --data DIR    # compares batches with memory on the long tables of the study
+    python benchmarks/scale.py page                # the tables and the plot of docs/scale.md, from the measured lines
+    python benchmarks/scale.py sketch              # what a KLL sketch would cost
 
 Every measurement is a process of its own; peak memory is that of the process, with the libraries. Run it on a quiet
 machine: the whole takes about an hour on two cores.
@@ -22,9 +24,10 @@ import numpy as np
 import polars as pl
 
 from rgld import RGLD
+from rgld._sampling import SAMPLE_ROWS
 
 HERE = Path(__file__).parent
-LINES = HERE / "results" / "scale.jsonl"
+LINES, EXACT = HERE / "results" / "scale.jsonl", HERE / "results" / "scale-exact.jsonl"
 PAGE, PLOT = HERE.parent / "docs" / "scale.md", HERE.parent / "docs" / "scale.png"
 N_COLUMNS = 20
 ROWS_PER_FILE = 500_000
@@ -86,10 +89,13 @@ def on_cluster(paths: list[Path], n_workers: int) -> dict[str, Any]:
     import rgld.dask
 
     states: list[int] = []
+    in_passes: list[float] = []
     run = rgld.dask.Partitions.run
 
     def measured(self: Any, step: Any) -> Any:
+        start = time.perf_counter()
         state = run(self, step)
+        in_passes.append(time.perf_counter() - start)
         states.append(len(pickle.dumps(state)))
         return state
 
@@ -112,7 +118,8 @@ def on_cluster(paths: list[Path], n_workers: int) -> dict[str, Any]:
         "score": scored - fitted,
         "passes": len(states),
         "moved_mib": moved / MIB,
-        "largest_state_mib": max(states) / MIB,
+        "states_mib": [round(size / MIB, 3) for size in states],
+        "client": fitted - start - sum(in_passes),
         "worker_peak_mib": worker_peak,
     }
 
@@ -145,6 +152,54 @@ def run(folder: Path, how: list[str], rows: list[int]) -> None:
             print(line, flush=True)
             with open(LINES, "a") as lines:
                 lines.write(line + "\n")
+
+
+def exact(data: Path) -> None:
+    """Compare batches with memory on the long tables of the study, and other batches with batches."""
+    from scipy.stats import spearmanr
+    from sklearn.metrics import roc_auc_score
+
+    for path in sorted(data.glob("*.npz")):
+        with np.load(path) as file:
+            X, y = file["X"], file["y"]
+        if len(X) <= SAMPLE_ROWS:
+            continue
+        for name, make in (("RGLD", RGLD), ("plus", RGLD.plus)):
+            memory = make(random_state=0).fit(X).anomaly_score(X)
+            batches = make(random_state=0).fit_batches(np.array_split(X, 7)).anomaly_score(X)
+            others = make(random_state=0).fit_batches(np.array_split(X, 20)).anomaly_score(X)
+            line = {
+                "dataset": path.stem,
+                "rows": len(X),
+                "columns": X.shape[1],
+                "detector": name,
+                "rank_correlation": spearmanr(memory, batches)[0],
+                "auroc_difference": abs(roc_auc_score(y, memory) - roc_auc_score(y, batches)),
+                "of_other_batches": np.abs(others - batches).max(),
+            }
+            print(json.dumps(line), flush=True)
+            with open(EXACT, "a") as lines:
+                lines.write(json.dumps(line) + "\n")
+
+
+def sketch() -> None:
+    """Compare a KLL sketch with counting at known knots (needs `pip install datasketches`)."""
+    from datasketches import kll_floats_sketch
+
+    from rgld._counts import draw_knots
+    from rgld._kernels import count_scores
+
+    values = np.random.default_rng(0).normal(size=(1, 1_000_000)).astype(np.float32)
+    sketches = [kll_floats_sketch(4096) for _ in range(2)]
+    start = time.perf_counter()
+    sketches[0].update(values[0])
+    updated = time.perf_counter()
+    sketches[1].update(values[0])
+    knots = draw_knots(values[:, :SAMPLE_ROWS], values.shape[1]).values
+    begun = time.perf_counter()
+    count_scores(values, knots, 1)
+    print(f"KLL: {1e3 * (updated - start):.0f} ns a value, {1e3 * (time.perf_counter() - begun):.0f} ns counted")
+    print("two sketches of the same numbers are the same:", sketches[0].serialize() == sketches[1].serialize())
 
 
 def page() -> None:
@@ -193,10 +248,16 @@ if __name__ == "__main__":
         runner.add_argument("--how", nargs="*", default=[], choices=PLAN, help="all by default")
         runner.add_argument("--rows", nargs="*", type=lambda text: int(float(text)), default=[], help="all by default")
     commands.add_parser("page")
+    commands.add_parser("sketch")
+    commands.add_parser("exact").add_argument("--data", type=Path, required=True, help="folder of the study's tables")
     asked = parser.parse_args()
     if asked.command == "run":
         run(asked.folder, asked.how, asked.rows)
     elif asked.command == "measure":
         measure(asked.how[0], asked.folder, asked.rows[0])
+    elif asked.command == "exact":
+        exact(asked.data)
+    elif asked.command == "sketch":
+        sketch()
     else:
         page()

@@ -42,8 +42,8 @@ def folder(tmp_path_factory):
     whole(folder).write_parquet(folder / "whole.parquet")
     rows(100, 9).drop("b").write_parquet(folder / "narrow.parquet")
     rows(100, 9).with_columns(pl.lit(float("inf")).alias("a")).write_csv(folder / "infinite.csv")
-    dirty = rows(5000, 8).with_columns(pl.col("b").cast(pl.String))
-    dirty[4900, "b"] = "unknown"
+    dirty = rows(20_000, 8).with_columns(pl.col("b").cast(pl.String))
+    dirty[19_000, "b"] = "unknown"
     pl.concat([dirty, dirty]).write_csv(folder / "dirty.csv")
     return folder
 
@@ -75,10 +75,12 @@ def test_a_file_larger_than_memory(folder):
 
 
 def test_a_late_word_among_numbers(folder):
-    code, _, err = rgld("fit", "dirty.csv", "--memory", 0, "--id", "id", "--model", "d.rgld", folder=folder)
+    code, _, err = rgld(
+        "fit", "dirty.csv", "--memory", 0, "--calibrate", 0, "--id", "id", "--model", "d.rgld", folder=folder
+    )
     assert (code, err) == (0, "")
     column = load(folder / "d.rgld").columns_[1]
-    assert column.kind == "number" and "no numbers and count as missing, such as 'unknown'" in column.note
+    assert column.kind == "number" and "2 values are no numbers and count as missing, such as 'unknown'" in column.note
 
 
 def test_a_short_pattern_is_the_table_in_memory(folder, tmp_path):

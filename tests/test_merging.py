@@ -47,7 +47,7 @@ def test_a_sample_does_not_depend_on_the_parts(cuts, order, size, half_life):
     rows = np.arange(1000.0)[:, None]
     whole = sample_part(rows, 0, 7, size, half_life)
     states = [sample_part(part, first, 7, size, half_life) for first, part in parts_of(rows, cuts)]
-    found = merged(states, order, lambda a, b: a.merge(b, size))
+    found = merged(states, order, type(whole).merge)
     assert np.array_equal(found.numbers, whole.numbers)
     assert np.array_equal(found.keys, whole.keys)
     assert np.array_equal(found.table[:, 0], whole.numbers)

@@ -4,12 +4,10 @@ In: a function that returns the parts from the beginning. Out: `Passes`. Only on
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar
+from typing import Any
 
-from ._training import Step
+from ._training import State, Step
 from .exceptions import ParameterError, TableError
-
-State = TypeVar("State")
 
 BatchSource = Callable[[], Iterable[Any]] | Iterable[Any]
 

@@ -50,14 +50,22 @@ class RowSample:
     """Their numbers in the table, increasing."""
     keys: NDArray[np.float64]
     table: Table
+    size: int
+    """Rows of the sample of a long table."""
 
-    def merge(self, other: "RowSample", size: int) -> "RowSample":
-        """Return the sample of both parts, of at most so many rows."""
+    def merge(self, other: "RowSample") -> "RowSample":
+        """Return the sample of both parts."""
         numbers = np.concatenate((self.numbers, other.numbers))
         keys = np.concatenate((self.keys, other.keys))
-        kept = np.sort(_smallest(keys, numbers, size)) if len(keys) > size else np.arange(len(keys))
-        kept = kept[np.argsort(numbers[kept], kind="stable")]
-        return RowSample(numbers[kept], keys[kept], take_rows(join_tables([self.table, other.table]), kept))
+        kept = _smallest(keys, numbers, self.size) if len(keys) > self.size else np.arange(len(keys))
+        kept = kept[np.argsort(numbers[kept])]
+        table = take_rows(join_tables([self.table, other.table]), kept)
+        return RowSample(numbers[kept], keys[kept], table, self.size)
+
+    @property
+    def below(self) -> float:
+        """Rows with keys of at least this will not be in the sample."""
+        return float(np.nextafter(self.keys.max(), np.inf)) if len(self.keys) >= self.size else np.inf
 
     def split(self, n_first: int, n_next: int) -> tuple["RowSample", "RowSample"]:
         """Return two samples: the rows with the smallest keys, and those with the next smallest."""
@@ -66,7 +74,7 @@ class RowSample:
         return self._take(first), self._take(second)
 
     def _take(self, places: NDArray[np.intp]) -> "RowSample":
-        return RowSample(self.numbers[places], self.keys[places], take_rows(self.table, places))
+        return RowSample(self.numbers[places], self.keys[places], take_rows(self.table, places), len(places))
 
 
 def _smallest(keys: NDArray[np.float64], numbers: NDArray[np.int64], size: int) -> NDArray[np.intp]:
@@ -83,7 +91,7 @@ def sample_part(
     places = np.flatnonzero(keys < below)
     if len(places) > size:
         places = np.sort(places[_smallest(keys[places], numbers[places], size)])
-    return RowSample(numbers[places], keys[places], take_rows(table, places))
+    return RowSample(numbers[places], keys[places], take_rows(table, places), size)
 
 
 def sampled_rows(seed: int, n_rows: int, n_held_out: int, size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -50,7 +50,7 @@ class Stream:
                 "new detector to change it."
             )
         new = sample_part(table, self.n_rows, self.seed, self.size, self.half_life)
-        sample = new if self.sample is None else self.sample.merge(new, self.size)
+        sample = new if self.sample is None else self.sample.merge(new)
         return replace(self, n_rows=self.n_rows + n_rows_of(table), sample=sample)
 
     @property

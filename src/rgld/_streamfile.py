@@ -122,7 +122,7 @@ def stream_of(content: Any, arrays: Arrays, names: list[str] | None) -> Stream |
         table = [_column(name, described, values, texts) for name, described, values, texts in parts]
     keys = _random.row_keys(content["seed"], numbers, content["half_life"])
     own = (content["seed"], content["size"], content["half_life"], content["n_rows"])
-    return Stream(*own, RowSample(numbers, keys, table))
+    return Stream(*own, RowSample(numbers, keys, table, content["size"]))
 
 
 def _texts(arrays: Arrays) -> list[list[str]]:

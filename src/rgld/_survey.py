@@ -119,10 +119,10 @@ class Survey:
     sample: RowSample
     columns: tuple[ColumnSummary, ...]
 
-    def merge(self, other: "Survey", size: int) -> "Survey":
-        """Survey both parts; the sample has at most so many rows."""
+    def merge(self, other: "Survey") -> "Survey":
+        """Survey both parts."""
         columns = tuple(a.merge(b) for a, b in zip(self.columns, other.columns, strict=True))
-        return Survey(self.n_rows + other.n_rows, self.sample.merge(other.sample, size), columns)
+        return Survey(self.n_rows + other.n_rows, self.sample.merge(other.sample), columns)
 
 
 def survey_part(table: Table, first_row: int, seed: int, size: int, below: float = np.inf) -> Survey:

@@ -3,14 +3,15 @@
 In: an encoded matrix, or something that runs a `Step` over all parts of a table. Out: column statistics, sums of random
 features, distributions of scores. `fit` is written once, over these; docs/scale.md lists the passes.
 
-A step is `partial(part)`, `merge(a, b)` and, where the driver has the merged state, its `finish`: states merge in any
-order, and none grows with the number of rows.
+A pass runs a step over all parts: `step.partial(part)` gives a state, `a.merge(b)` one of two, and what is learned is
+made of the last one. States merge in any order, and none grows with the number of rows.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +46,6 @@ COLUMN_STEPS = 1024
 
 Scores = NDArray[np.float64]
 Branch = GlobalBranch | LocalBranch
-State = TypeVar("State")
 
 
 def threads_for(n_rows: int, n_jobs: int | None) -> int:
@@ -121,6 +121,21 @@ class InMemory:
 # ---- passes
 
 
+class Mergeable(Protocol):
+    """What a pass learns of some rows."""
+
+    def merge(self, other: Self) -> Self:
+        """Return the same of the rows of both."""
+
+
+State = TypeVar("State", bound=Mergeable)
+
+
+def merged(a: State | None, b: State | None) -> State | None:
+    """Return what two parts contribute together, either of which may be nothing."""
+    return b if a is None else a if b is None else a.merge(b)
+
+
 @dataclass(frozen=True)
 class Step(ABC, Generic[State]):
     """What a pass does with every part of a table. Steps travel to workers: they hold no rows but a sample."""
@@ -132,19 +147,9 @@ class Step(ABC, Generic[State]):
     def partial(self, part: Any, first_row: int) -> State | None:
         """Return what a part of the table, of at least one row, contributes; None if no row is to be learned from."""
 
-    @abstractmethod
-    def merge(self, a: State, b: State) -> State:
-        """Return what two parts contribute together."""
-
     def fold(self, state: State | None, part: Any, first_row: int) -> State | None:
         """Return the state with one part more, which may be empty."""
-        if not len(part):
-            return state
-        return self.merge_any(state, self.partial(part, first_row))
-
-    def merge_any(self, a: State | None, b: State | None) -> State | None:
-        """Return what two parts contribute together, which may be nothing."""
-        return b if a is None else a if b is None else self.merge(a, b)
+        return merged(state, self.partial(part, first_row)) if len(part) else state
 
 
 class Passes(Protocol):
@@ -162,23 +167,17 @@ class SurveyStep(Step[Survey]):
     size: int
     unused: frozenset[str]
     below: float = np.inf
+    """No row with a key of this or more is in the sample."""
 
-    def partial(self, part: Any, first_row: int, below: float = np.inf) -> Survey:
+    def partial(self, part: Any, first_row: int) -> Survey:
         """Survey a part."""
         table = read_table(self.reader, part, fitting=False, unused=self.unused)
-        return survey_part(table, first_row, self.seed, self.size, min(below, self.below))
-
-    def merge(self, a: Survey, b: Survey) -> Survey:
-        """Survey two parts."""
-        return a.merge(b, self.size)
+        return survey_part(table, first_row, self.seed, self.size, self.below)
 
     def fold(self, state: Survey | None, part: Any, first_row: int) -> Survey | None:
         """Add a part: of its rows only those that can still be among the sample."""
-        if state is None or not len(part):
-            return super().fold(state, part, first_row)
-        full = len(state.sample.keys) >= self.size
-        below = np.nextafter(state.sample.keys.max(), np.inf) if full else np.inf
-        return self.merge(state, self.partial(part, first_row, below))
+        below = self.below if state is None else min(self.below, state.sample.below)
+        return super(SurveyStep, replace(self, below=below)).fold(state, part, first_row)
 
 
 @dataclass(frozen=True)
@@ -215,7 +214,7 @@ class EncodedStep(Step[State]):
         """Return what all rows contribute, not too many at once."""
         state: State | None = None
         for start in range(0, len(matrix), ROWS_AT_ONCE):
-            state = self.merge_any(state, function(matrix[start : start + ROWS_AT_ONCE]))
+            state = merged(state, function(matrix[start : start + ROWS_AT_ONCE]))
         return state
 
 
@@ -232,10 +231,6 @@ class ColumnSumsStep(EncodedStep[ColumnSums]):
     def _of_rows(self, rows: NDArray[np.floating]) -> ColumnSums:
         counts = _kernels.count_scores(rows.T, self.units.knots, threads_for(len(rows), self.n_jobs))
         return ColumnSums.of(rows, self.units, counts)
-
-    def merge(self, a: ColumnSums, b: ColumnSums) -> ColumnSums:
-        """Sum up two parts."""
-        return a.merge(b)
 
 
 @dataclass(frozen=True)
@@ -265,9 +260,23 @@ class EmbeddingStep(ScaledStep[EmbeddingSums]):
         """Sum up some rows."""
         return EmbeddingSums(rows.n_rows, *_kernels.embedding_sums(rows, self.branch))
 
-    def merge(self, a: EmbeddingSums, b: EmbeddingSums) -> EmbeddingSums:
-        """Sum up two parts."""
-        return a.merge(b)
+
+def _counted(threads: int, scores: NDArray[np.floating], knots: Knots) -> ScoreCounts:
+    return ScoreCounts.of(scores, _kernels.count_scores(scores, knots.values, threads), knots)
+
+
+Part = TypeVar("Part", bound=Mergeable)
+
+
+@dataclass(frozen=True)
+class PerBranch(Generic[Part]):
+    """One state for each branch."""
+
+    states: tuple[Part, ...]
+
+    def merge(self, other: Self) -> Self:
+        """Return the same of the rows of both."""
+        return replace(self, states=tuple(a.merge(b) for a, b in zip(self.states, other.states, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -285,45 +294,36 @@ class CountingStep(ScaledStep[State]):
 
 
 @dataclass(frozen=True)
-class ViewScoresStep(CountingStep[list[ScoreCounts]]):
+class ViewScoresStep(CountingStep[PerBranch[ScoreCounts]]):
     """Counts of the view scores of each branch."""
 
     branches: tuple[Branch, ...]
     knots: tuple[Knots, ...]
 
-    def of_rows(self, rows: _kernels.Rows) -> list[ScoreCounts]:
+    def of_rows(self, rows: _kernels.Rows) -> PerBranch[ScoreCounts]:
         """Count some rows."""
-        found = []
-        for branch, knots in zip(self.branches, self.knots, strict=True):
-            scores = _kernels.view_scores(rows, branch)
-            found.append(ScoreCounts.of(scores, _kernels.count_scores(scores, knots.values, rows.n_threads), knots))
-        return found
-
-    def merge(self, a: list[ScoreCounts], b: list[ScoreCounts]) -> list[ScoreCounts]:
-        """Count two parts."""
-        return [one.merge(other) for one, other in zip(a, b, strict=True)]
+        scores = (_kernels.view_scores(rows, branch) for branch in self.branches)
+        return PerBranch(tuple(map(partial(_counted, rows.n_threads), scores, self.knots)))
 
 
 @dataclass(frozen=True)
-class ViewMomentsStep(CountingStep[list[ScoreMoments]]):
+class ViewMomentsStep(CountingStep[PerBranch[ScoreMoments]]):
     """Mean and spread of the view scores of each branch, where they are standardized instead of ranked."""
 
     branches: tuple[Branch, ...]
 
-    def of_rows(self, rows: _kernels.Rows) -> list[ScoreMoments]:
+    def of_rows(self, rows: _kernels.Rows) -> PerBranch[ScoreMoments]:
         """Sum up some rows."""
-        return [
-            ScoreMoments.of(logarithms(_kernels.view_scores(rows, branch), branch.smallest_scores))
-            for branch in self.branches
-        ]
-
-    def merge(self, a: list[ScoreMoments], b: list[ScoreMoments]) -> list[ScoreMoments]:
-        """Sum up two parts."""
-        return [one.merge(other) for one, other in zip(a, b, strict=True)]
+        return PerBranch(
+            tuple(
+                ScoreMoments.of(logarithms(_kernels.view_scores(rows, branch), branch.smallest_scores))
+                for branch in self.branches
+            )
+        )
 
 
 @dataclass(frozen=True)
-class BranchMeansStep(CountingStep[list[ScoreCounts]]):
+class BranchMeansStep(CountingStep[PerBranch[ScoreCounts]]):
     """Counts of each branch's mean over its views."""
 
     branches: tuple[Branch, ...]
@@ -331,17 +331,11 @@ class BranchMeansStep(CountingStep[list[ScoreCounts]]):
     """With any distribution in the place of the branch's."""
     knots: tuple[Knots, ...]
 
-    def of_rows(self, rows: _kernels.Rows) -> list[ScoreCounts]:
+    def of_rows(self, rows: _kernels.Rows) -> PerBranch[ScoreCounts]:
         """Count some rows."""
-        found = []
-        for branch, ranks, knots in zip(self.branches, self.ranks, self.knots, strict=True):
-            means = _kernels.branch_means(rows, branch, ranks)[None]
-            found.append(ScoreCounts.of(means, _kernels.count_scores(means, knots.values, rows.n_threads), knots))
-        return found
-
-    def merge(self, a: list[ScoreCounts], b: list[ScoreCounts]) -> list[ScoreCounts]:
-        """Count two parts."""
-        return [one.merge(other) for one, other in zip(a, b, strict=True)]
+        pairs = zip(self.branches, self.ranks, strict=True)
+        means = (_kernels.branch_means(rows, branch, ranks)[None] for branch, ranks in pairs)
+        return PerBranch(tuple(map(partial(_counted, rows.n_threads), means, self.knots)))
 
 
 @dataclass(frozen=True)
@@ -354,11 +348,7 @@ class AnomalyScoresStep(CountingStep[ScoreCounts]):
     def of_rows(self, rows: _kernels.Rows) -> ScoreCounts:
         """Count some rows."""
         scores = mean_of_branches(*_kernels.branch_scores(rows, self.model), self.model.local_weight)[None]
-        return ScoreCounts.of(scores, _kernels.count_scores(scores, self.knots.values, rows.n_threads), self.knots)
-
-    def merge(self, a: ScoreCounts, b: ScoreCounts) -> ScoreCounts:
-        """Count two parts."""
-        return a.merge(b)
+        return _counted(rows.n_threads, scores, self.knots)
 
 
 class InPasses:
@@ -417,7 +407,7 @@ class InPasses:
         counted = self.passes.run(BranchMeansStep(*self.counting_step, present, ranks, knots))
         whole = iter(
             BranchRanks((*own.views, *counts.finish(k, self.n_rows)), own.standards)
-            for own, counts, k in zip(ranks, counted, knots, strict=True)
+            for own, counts, k in zip(ranks, counted.states, knots, strict=True)
         )
         return [None if branch is None else next(whole) for branch in branches]
 
@@ -426,14 +416,14 @@ class InPasses:
         counted = self.passes.run(ViewScoresStep(*self.counting_step, branches, knots))
         return [
             BranchRanks((*counts.finish(own, self.n_rows), _any_cdf(self.n_rows)))
-            for counts, own in zip(counted, knots, strict=True)
+            for counts, own in zip(counted.states, knots, strict=True)
         ]
 
     def _view_standards(self, branches: tuple[Branch, ...]) -> list[BranchRanks]:
         moments = self.passes.run(ViewMomentsStep(*self.counting_step, branches))
         return [
             BranchRanks([_any_cdf(self.n_rows)], own.finish(branch.smallest_scores))
-            for own, branch in zip(moments, branches, strict=True)
+            for own, branch in zip(moments.states, branches, strict=True)
         ]
 
     def score_at(self, model: Model, rank: float) -> float:

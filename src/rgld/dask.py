@@ -10,7 +10,7 @@ what moves between workers does not grow with the number of rows.
 import functools
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -34,13 +34,13 @@ from ._preprocess import ColumnSums
 from ._sampling import RowSample
 from ._survey import ColumnSummary, Survey
 from ._table import read_names
-from ._training import Step
+from ._training import PerBranch, State, Step, merged
 from .exceptions import ParameterError, TableError
 
-State = TypeVar("State")
 
-
-@sizeof.register((ColumnSummary, ColumnSums, EmbeddingSums, RawColumn, RowSample, ScoreCounts, ScoreMoments, Survey))  # type: ignore[untyped-decorator]
+@sizeof.register(
+    (ColumnSummary, ColumnSums, EmbeddingSums, PerBranch, RawColumn, RowSample, ScoreCounts, ScoreMoments, Survey)
+)  # type: ignore[untyped-decorator]
 def _sizeof(state: Any) -> int:
     """Dask asks how large a state is before it moves one."""
     return sum(int(sizeof(value)) for value in vars(state).values())
@@ -138,7 +138,7 @@ class Partitions:
                     state = fold(shared, state, self.parts[i], int(self.starts[i]), int(self.starts[i + 1]))
             states.append(state)
         while len(states) > 1:
-            states = [merge(shared, states[i : i + MERGED_AT_ONCE]) for i in range(0, len(states), MERGED_AT_ONCE)]
+            states = [merge(states[i : i + MERGED_AT_ONCE]) for i in range(0, len(states), MERGED_AT_ONCE)]
         (result,) = compute(states[0])
         if result is None:
             raise TableError("Expected a table with rows, got partitions without any.")
@@ -156,8 +156,8 @@ def _fold(step: Step[State], state: State | None, part: Any, start: int, stop: i
     return step.fold(state, part, start)
 
 
-def _merge(step: Step[State], states: Sequence[State | None]) -> State | None:
-    return functools.reduce(step.merge_any, states)
+def _merge(states: Sequence[State | None]) -> State | None:
+    return functools.reduce(merged, states)
 
 
 class PackedPart:
