@@ -179,7 +179,7 @@ def test_a_word_among_numbers_is_a_gap(folder, tmp_path):
 
 
 def test_batches_give_the_same_scores(folder, tmp_path, monkeypatch):
-    from rgld.cli import _files, _work
+    from rgld.cli import _files, _fitting, _scoring
     from rgld.cli._files import ReadOptions, open_table
 
     payments(5000, seed=2).write_csv(tmp_path / "big.csv")
@@ -189,8 +189,8 @@ def test_batches_give_the_same_scores(folder, tmp_path, monkeypatch):
         monkeypatch.setattr(_files, "BATCH_CELLS", cells)
         for name in ("big.csv", "big.parquet"):
             with open_table(str(tmp_path / name), ReadOptions()) as file:
-                asked = _work.Asked(id="id")
-                found.append(_work.score_with_model(file, asked, folder / "m.rgld", 20, lambda rows: None))
+                asked = _fitting.Asked(id="id")
+                found.append(_scoring.score_with_model(file, asked, folder / "m.rgld", 20, lambda rows: None))
     for other in found[1:]:
         np.testing.assert_array_equal(other.scores, found[0].scores)
         np.testing.assert_array_equal(other.top_rows, found[0].top_rows)

@@ -15,7 +15,7 @@ import polars as pl
 from rgld.exceptions import ParameterError, TableError
 
 from ._files import NotANumberError, TableFile
-from ._work import Asked, Infinity, fit_file, make_detector, require_columns
+from ._fitting import Asked, Infinity, fit_file, make_detector, require_columns
 
 if TYPE_CHECKING:
     from rgld import RGLD

@@ -11,8 +11,8 @@ from rgld._params import READINGS
 from rgld.exceptions import ParameterError
 
 from ._files import ReadOptions
+from ._fitting import Asked, Infinity, Preset
 from ._show import printable
-from ._work import Asked, Infinity, Preset
 
 __all__ = ["Infinity", "Preset"]
 

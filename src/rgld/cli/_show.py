@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
-from ._work import Scored
+from ._scoring import Scored
 
 if TYPE_CHECKING:
     from rgld import RGLD

@@ -14,8 +14,8 @@ from rgld.exceptions import ParameterError
 from . import _options as options
 from ._files import open_table
 from ._output import check_out, write_table
+from ._scoring import Scored, id_name, score_any
 from ._show import printable
-from ._work import Scored, id_name, score_any
 
 BAR = 24
 """Characters of the longest bar."""

@@ -9,8 +9,8 @@ import typer
 
 from . import _options as options
 from ._files import open_table
+from ._fitting import make_detector, read_training
 from ._output import check_out
-from ._work import make_detector, read_training
 
 
 def report(

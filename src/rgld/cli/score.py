@@ -11,8 +11,8 @@ from rgld.exceptions import ParameterError
 from . import _options as options
 from ._files import open_table
 from ._output import check_out, write_table
+from ._scoring import MOST_REASONS, Scored, fewest_selected, result_frame, score_any
 from ._show import print_columns, print_top, top_lines
-from ._work import MOST_REASONS, Scored, fewest_selected, result_frame, score_any
 
 
 def score(
