@@ -103,7 +103,7 @@ def on_cluster(paths: list[Path], n_workers: int) -> dict[str, Any]:
 
     rgld.dask.Partitions.run = measured  # type: ignore[method-assign]
     with (
-        LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
         client.wait_for_workers(n_workers)

@@ -121,7 +121,7 @@ def test_a_cluster(folder):
     distributed = pytest.importorskip("dask.distributed", reason="Dask is not installed")
     table = whole(folder).drop("id")
     expected = RGLD.fast(random_state=0).fit(table)
-    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster:
         address = ("--dask", cluster.scheduler_address, "--id", "id", "--calibrate", 0, "--preset", "fast")
         for pattern in ("part-*.parquet", "part-*.csv"):
             arguments = ("fit", pattern, *address, "--model", "c.rgld", "--force")

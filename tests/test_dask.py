@@ -41,7 +41,7 @@ def table(n=40_000, seed=0):
 @pytest.fixture(scope="module")
 def cluster():
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as local,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as local,
         Client(local, set_as_default=False) as client,
     ):
         yield client

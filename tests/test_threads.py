@@ -57,5 +57,5 @@ def test_a_task_of_dasks_scheduler_has_one_thread():
     pytest.importorskip("distributed", reason="dask's distributed scheduler is not installed")
     from distributed import Client
 
-    with Client(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None) as client:
+    with Client(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0") as client:
         assert client.submit(threads_of_a_worker, pure=False).result() == 1

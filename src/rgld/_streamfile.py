@@ -67,7 +67,7 @@ def stream_specs(content: Any, specs: Specs, n_columns: int, has_names: bool) ->
     n_sampled = numbers.shape[0] if len(numbers.shape) == 1 else 0
     holds = (
         type(content["seed"]) is int
-        and 0 <= content["seed"] < 2**256
+        and 0 <= content["seed"] < 2**4096
         and all(type(content[name]) is int for name in ("size", "n_rows"))
         and 1 <= n_sampled <= content["size"] <= MOST_ROWS
         and n_sampled <= content["n_rows"] <= MOST_ROWS
