@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from scipy.stats import spearmanr
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
 
 from rgld import RGLD, _sampling, _training, load
@@ -183,6 +184,85 @@ def test_parts_of_different_kinds():
     assert dict(zip(shop.values, shop.counts, strict=True)) == counts.to_dict()
 
 
+@pytest.mark.usefixtures("small_samples")
+def test_a_word_among_the_numbers_of_one_batch():
+    frame = table_of_all_kinds()[["number", "skewed", "gaps"]]
+    dirty = frame[5000:].astype({"number": object})
+    dirty.iloc[7, 0] = "unknown"
+    found = RGLD(random_state=0).fit_batches([frame[:2500], frame[2500:5000], dirty])
+    number = found.columns_[0]
+    assert number.kind == "number" and number.gap_share == pytest.approx(1 / 6000)
+    assert number.note == "1 values are no numbers and count as missing, such as 'unknown'"
+    whole = RGLD(random_state=0).fit(pd.concat([frame[:5000], dirty]))
+    assert spearmanr(found.anomaly_score(frame), whole.anomaly_score(frame))[0] > 0.999
+
+
+@pytest.mark.usefixtures("small_samples")
+def test_numbers_read_as_categories():
+    frame = pd.DataFrame({"a": ordinary()[:, 0], "code": np.arange(6000) ** 2 % 101})
+    asked = {"code": "category"}
+    whole = RGLD(random_state=0, columns=asked).fit(frame)
+    parts = RGLD(random_state=0, columns=asked).fit_batches(parts_of(frame, [1, 4000]))
+    assert parts.columns_ == whole.columns_
+
+
+@pytest.mark.usefixtures("small_samples")
+def test_texts_beyond_those_counted(monkeypatch):
+    monkeypatch.setattr("rgld._survey.MOST_COUNTED", 500)
+    rng = np.random.default_rng(0)
+    n = 12_000
+    often = np.where(
+        rng.random(n) < 0.5, rng.choice(["A", "B"], n, p=[0.7, 0.3]), [f"user {i % 4000}" for i in range(n)]
+    )
+    frame = pd.DataFrame(
+        {
+            "x": rng.normal(size=n),
+            "y": rng.normal(size=n),
+            "user": [f"user {i % 3000}" for i in range(n)],  # four rows each
+            "mixed": often,
+            "id": [f"id {i}" for i in range(n)],
+            "row": [str(i) for i in range(n)],
+        }
+    )
+    whole = RGLD(random_state=0).fit(frame)
+    seen = []
+    for sizes in ([6000], [1000] * 11, [3, 1]):
+        parts = RGLD(random_state=0).fit_batches(parts_of(frame, sizes))
+        columns = {column.name: column for column in parts.columns_}
+        assert [column.kind for column in parts.columns_] == [column.kind for column in whole.columns_]
+        assert columns["id"].kind == columns["row"].kind == "dropped"
+        assert columns["user"].rest == pytest.approx(4.0, abs=0.1)
+        assert dict(zip(columns["mixed"].values, columns["mixed"].counts, strict=True))["A"] == pytest.approx(
+            4200, rel=0.1
+        )
+        assert columns["mixed"].rest == pytest.approx(6000 / 4000, rel=0.2)
+        seen.append(parts.columns_)
+    assert seen[0] == seen[1] == seen[2]  # however the table is split
+
+
+@pytest.mark.usefixtures("small_samples")
+def test_ties_at_the_threshold():
+    X = np.random.default_rng(0).integers(0, 4, (6000, 2)).astype(float)
+    for share in (0.05, 0.1, 0.2, 0.4):
+        whole = RGLD(random_state=0, contamination=share).fit(X)
+        parts = RGLD(random_state=0, contamination=share).fit_batches(np.split(X, 3))
+        assert np.mean(parts.predict(X) == whole.predict(X)) > 0.98
+
+
+def test_a_batch_is_asked_for_once_per_pass():
+    X = ordinary(1500)
+    calls = []
+
+    def batches():
+        calls.append(1)
+        return iter(np.split(X, 3))
+
+    found = RGLD(random_state=0).fit_batches(batches)
+    assert len(calls) == 1
+    once = iter(np.split(X, 3))
+    assert RGLD(random_state=0).fit_batches(lambda: once).model_.encoding.n_rows == 1500 == found.model_.encoding.n_rows
+
+
 def test_threads_make_no_difference():
     X = ordinary(40_000, 3)
     one, two = (RGLD(random_state=0, n_jobs=jobs).fit_batches(np.split(X, 4)) for jobs in (1, 2))
@@ -218,6 +298,13 @@ def test_bad_batches():
         RGLD().fit_batches([X[:1]])
     with pytest.raises(ValueError, match="features"):
         RGLD().fit_batches([X, X[:, :2]])
+    with pytest.raises(TableError, match="got LazyFrame: collect"):
+        RGLD().fit_batches([pl.LazyFrame(X)])
+    for parts in ([X, pd.DataFrame(X, columns=list("abcde"))], [pd.DataFrame(X, columns=list("abcde")), X]):
+        with pytest.raises(TableError, match="parts of one kind"):
+            RGLD().fit_batches(parts)
+        with pytest.raises(TableError, match="parts of one kind"):
+            RGLD().partial_fit(parts[0]).partial_fit(parts[1])
     frames = [pd.DataFrame(X, columns=list("abcde")), pd.DataFrame(X, columns=list("abcdf"))]
     with pytest.raises(ValueError, match="f"):
         RGLD().fit_batches(frames)
@@ -226,9 +313,12 @@ def test_bad_batches():
 @pytest.mark.usefixtures("small_samples")
 def test_batches_that_change():
     X = ordinary()
-    sources = iter([[X[:10]], [X], [X[:-1]]])
+    sources = iter([[X], [X[:-1]]])
     with pytest.raises(TableError, match="6,000 rows in the first pass and 5,999 in the next"):
         RGLD().fit_batches(lambda: next(sources))
+    once = iter(np.split(X, 2))
+    with pytest.raises(TableError, match="6,000 rows in the first pass and 0 in the next"):
+        RGLD().fit_batches(lambda: once)
 
 
 @pytest.mark.usefixtures("small_samples")
@@ -297,6 +387,28 @@ def test_a_stream_of_arrays_goes_on_after_loading(tmp_path, dtype):
 
 
 @pytest.mark.usefixtures("small_samples")
+@pytest.mark.parametrize("half_life", [None, 1500.0])
+def test_a_stream_drops_the_column_that_numbers_its_rows(half_life):
+    frame = table_of_all_kinds(9000)[["number", "skewed", "row"]]
+    stream = RGLD(random_state=0)
+    for part in np.array_split(np.arange(9000), 9):
+        stream.partial_fit(frame.iloc[part], half_life=half_life)
+        assert [column.kind for column in stream.columns_] == ["number", "number", "dropped"]
+
+
+@pytest.mark.usefixtures("small_samples")
+def test_a_stream_keeps_no_texts_of_rows_it_forgot(tmp_path):
+    stream = RGLD(random_state=0)
+    for part in parts_of(table_of_all_kinds(), [2000, 2000]):
+        stream.partial_fit(part)
+    assert len(stream._stream.table[-1].texts) == 2000
+    stream.save(tmp_path / "m.rgld")
+    content = (tmp_path / "m.rgld").read_bytes()
+    kept = set(stream._stream.sample.numbers.tolist())
+    assert all((f"name {i}".encode() in content) == (i in kept) for i in range(1000, 6000))
+
+
+@pytest.mark.usefixtures("small_samples")
 def test_half_lives_follow_drift():
     rng = np.random.default_rng(0)
     steady, drifting = RGLD(random_state=0), RGLD(random_state=0)
@@ -311,14 +423,17 @@ def test_half_lives_follow_drift():
 
 def test_the_first_rows_of_a_stream():
     stream = RGLD(random_state=0).partial_fit([[1.0, 2.0]])
-    assert not hasattr(stream, "model_")
+    with pytest.raises(NotFittedError):
+        stream.anomaly_score([[1.0, 2.0]])
+    with pytest.raises(NotFittedError):
+        stream.save("nowhere.rgld")
     stream.partial_fit([[2.0, 1.0], [3.0, 5.0]])
     assert stream.anomaly_score([[1.0, 1.0]]).shape == (1,)
     with pytest.raises(ValueError, match="features"):
         stream.partial_fit([[1.0]])
     with pytest.raises(ParameterError, match="must be the same in every call"):
         stream.partial_fit([[1.0, 2.0]], half_life=500)
-    for half_life in (0, 5, np.nan, np.inf, "day", True):
+    for half_life in (0, 5, 1e13, np.nan, np.inf, "day", True):
         with pytest.raises(ParameterError, match="half_life must be"):
             RGLD().partial_fit([[1.0, 2.0]], half_life=half_life)
     assert stream._stream.n_rows == 3  # a failed call changed nothing
@@ -372,7 +487,6 @@ HOSTILE = {
     "negative rows": lambda s, a: a["stream.numbers"].__setitem__(0, -5),
     "codes beyond the texts": lambda s, a: a["stream.values"].__setitem__((7, 0), 1e6),
     "half a code": lambda s, a: a["stream.values"].__setitem__((7, 0), 0.5),
-    "infinity": lambda s, a: a["stream.values"].__setitem__((0, 0), np.inf),
     "texts cut": lambda s, a: a.update({"stream.texts": a["stream.texts"][:-1]}),
     "texts that are not UTF-8": lambda s, a: a["stream.texts"].__setitem__(slice(None), 255),
     "ends out of order": lambda s, a: a["stream.text_ends"].__setitem__(0, 10**6),

@@ -40,6 +40,7 @@ def folder(tmp_path_factory):
         rows(n, i).write_parquet(folder / f"part-{i}.parquet")
         rows(n, i).write_csv(folder / f"part-{i}.csv")
     whole(folder).write_parquet(folder / "whole.parquet")
+    rows(5, 0)[:0].write_parquet(folder / "empty.parquet")
     rows(100, 9).drop("b").write_parquet(folder / "narrow.parquet")
     rows(100, 9).with_columns(pl.lit(float("inf")).alias("a")).write_csv(folder / "infinite.csv")
     dirty = rows(20_000, 8).with_columns(pl.col("b").cast(pl.String))
@@ -74,6 +75,12 @@ def test_a_file_larger_than_memory(folder):
     assert not np.array_equal(small.anomaly_score(table), large.anomaly_score(table))  # it did go through in batches
 
 
+def test_files_without_rows_and_files_named_twice(folder):
+    files = ("empty.parquet", "part-0.parquet", "part-[0-2].parquet", "--calibrate", 0, "--preset", "fast")
+    code, out, err = rgld("fit", *files, "--id", "id", "--model", "e.rgld", folder=folder)
+    assert (code, err) == (0, "") and "fitted on 55,001 rows" in out
+
+
 def test_a_late_word_among_numbers(folder):
     code, _, err = rgld(
         "fit", "dirty.csv", "--memory", 0, "--calibrate", 0, "--id", "id", "--model", "d.rgld", folder=folder
@@ -101,9 +108,10 @@ BAD = {
     "clipped batches": (["part-*.csv", "--inf", "clip"], "--inf clip needs a single table in memory"),
     "no scheduler": (["part-0.parquet", "--dask", "tcp://127.0.0.1:9"], "There is no Dask scheduler at"),
     "no address": (["part-0.parquet", "--dask", "nowhere:x:y"], "There is no Dask scheduler at nowhere:x:y"),
-    "other formats": (["part-0.parquet", "part-0.csv", "--dask", "tcp://127.0.0.1:9"], "all of one kind"),
-    "clipped on a cluster": (["part-0.csv", "--inf", "clip", "--dask", "x"], "--inf clip does not go together"),
-    "a missing file on a cluster": (["missing.csv", "--dask", "tcp://127.0.0.1:9"], "There is no file missing.csv"),
+    "other formats": (["part-0.parquet", "part-0.csv", "--dask", "tcp://127.0.0.1:9"], "got part-0.csv: convert it"),
+    "a delimiter for a cluster": (["part-0.parquet", "--delimiter", ";", "--dask", "x"], "--dask reads Parquet files"),
+    "clipped on a cluster": (["part-0.parquet", "--inf", "clip", "--dask", "x"], "--inf clip does not go together"),
+    "a missing file on a cluster": (["missing.parquet", "--dask", "tcp://127.0.0.1:9"], "There is no file missing"),
 }
 
 
@@ -123,12 +131,13 @@ def test_a_cluster(folder):
     expected = RGLD.fast(random_state=0).fit(table)
     with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster:
         address = ("--dask", cluster.scheduler_address, "--id", "id", "--calibrate", 0, "--preset", "fast")
-        for pattern in ("part-*.parquet", "part-*.csv"):
-            arguments = ("fit", pattern, *address, "--model", "c.rgld", "--force")
-            code, out, err = rgld(*arguments, folder=folder)
-            assert code == 0, err
-            assert "fitted on 55,001 rows" in out
-            found = load(folder / "c.rgld")
-            assert spearmanr(found.anomaly_score(table), expected.anomaly_score(table))[0] > 0.999
-        code, _, err = rgld("fit", "part-0.csv", *address[:2], "--id", "key", "--model", "x.rgld", folder=folder)
+        code, out, err = rgld("fit", "part-*.parquet", *address, "--model", "c.rgld", folder=folder)
+        assert code == 0, err
+        assert "fitted on 55,001 rows" in out
+        found = load(folder / "c.rgld")
+        assert spearmanr(found.anomaly_score(table), expected.anomaly_score(table))[0] > 0.999
+        code, _, err = rgld("fit", "part-0.parquet", *address[:2], "--id", "key", "--model", "x.rgld", folder=folder)
         assert code == 2 and "--id key: the files have no such column" in err
+        (folder / "damaged.parquet").write_bytes((folder / "part-0.parquet").read_bytes()[:-100])
+        code, _, err = rgld("fit", "damaged.parquet", *address[:2], "--model", "x.rgld", folder=folder)
+        assert code == 2 and "The workers cannot read the files as Parquet" in err and len(err.splitlines()) == 1

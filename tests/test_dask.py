@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import spearmanr
+from sklearn.exceptions import NotFittedError
 
 pytest.importorskip("dask.distributed", reason="Dask is not installed")
 
@@ -152,6 +153,22 @@ def test_what_is_wrong():
     with pytest.raises(TableError, match="infinity"):
         rgld.dask.fit(dd.from_pandas(frame.assign(a=np.inf), npartitions=2), detector)
     assert np.array_equal(detector.anomaly_score(frame), before)
+
+
+def test_an_unfitted_detector_is_refused_at_once():
+    with pytest.raises(NotFittedError):
+        rgld.dask.anomaly_score(RGLD(), dd.from_pandas(table(10), npartitions=1))
+
+
+def test_a_cluster_without_workers_yet():
+    class Waiting:
+        def nthreads(self):
+            return {}
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(rgld.dask, "_client", Waiting)
+        chains = rgld.dask._chains([None] * 40)
+    assert sorted(i for _, chain in chains for i in chain) == list(range(40))
 
 
 def test_a_table_that_changes():

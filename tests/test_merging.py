@@ -1,7 +1,8 @@
 """What passes learn merges: samples, counts and sums do not depend on how rows are split, nor on the order of parts."""
 
+from collections import Counter
 from functools import reduce
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 import pytest
@@ -9,15 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from rgld import _sampling
+from rgld import RGLD, _sampling, _survey
 from rgld._cells import RawColumn
 from rgld._counts import HIGHEST, STEPS, ScoreCounts, ScoreMoments, draw_knots
-from rgld._kernels import count_scores, numpy_kernels
+from rgld._global import EmbeddingSums
+from rgld._kernels import Rows, count_scores, embedding_sums, numpy_kernels
 from rgld._preprocess import ColumnSums, ColumnUnits, column_statistics, with_sums
 from rgld._random import row_keys
 from rgld._ranks import fit_cdf, fit_standards, normalized_rank
 from rgld._sampling import join_columns, key_bound, sample_part, sampled_rows
-from rgld._survey import MOST_COUNTED, ColumnSummary, survey_part
+from rgld._survey import ColumnSummary, survey_part
 
 cuts = st.lists(st.integers(0, 999), max_size=8).map(sorted)
 orders = st.randoms(use_true_random=False)
@@ -158,6 +160,48 @@ def test_both_kernels_count_alike(seed):
         assert np.array_equal(counts.sum(axis=1), [500] * 3)
 
 
+RELATIVE = 1e-9
+"""Sums of floats, in another order: within this of their size, see docs/scale.md."""
+
+
+@given(cuts, orders)
+@settings(max_examples=30, deadline=None)
+def test_sums_merge_within_rounding(cuts, order):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 3)) * [1.0, 1e6, 1e-6] + [0.0, 1e7, 1.0]
+    parts = [part for _, part in parts_of(X, cuts) if len(part)]
+    units = ColumnUnits(X.mean(axis=0), X.std(axis=0), draw_knots(X[:100].T, 1000).values)
+
+    def summed(part):
+        return ColumnSums.of(part, units, count_scores(part.T, units.knots, 1))
+
+    whole, found = summed(X), merged(map(summed, parts), order, ColumnSums.merge)
+    assert np.array_equal(found.counts, whole.counts) and np.array_equal(found.low, whole.low)
+    assert np.allclose(found.powers, whole.powers, rtol=RELATIVE, atol=1000 * RELATIVE)
+
+    def moments(part):
+        return ScoreMoments.of(part.T.astype(np.float32))
+
+    whole, found = moments(X), merged(map(moments, parts), order, ScoreMoments.merge)
+    assert np.allclose(found.mean, whole.mean, rtol=RELATIVE)
+    assert np.allclose(found.squares, whole.squares, rtol=1e-5)  # float32 deviations of 1e7
+
+    model = EMBEDDED.model_
+
+    def embedded(part):
+        rows = Rows(part, model.scaling, 1)
+        return EmbeddingSums(len(part), *embedding_sums(rows, model.global_branch))
+
+    whole, found = embedded(X), merged(map(embedded, parts), order, EmbeddingSums.merge)
+    assert found.n_rows == 1000
+    # The core sums phi phi^T of deviations in float32, from the first row of a block.
+    assert np.allclose(found.phi, whole.phi, rtol=1e-5, atol=1e-4)
+    assert np.allclose(found.phi_phi, whole.phi_phi, rtol=1e-5, atol=1e-4)
+
+
+EMBEDDED = RGLD(n_global_views=3, n_local_views=0, random_state=0).fit(np.random.default_rng(1).normal(size=(300, 3)))
+
+
 def test_moments_merge():
     rng = np.random.default_rng(0)
     values = (rng.normal(size=(4, 5000)) * [[1], [1e-3], [1e3], [0]] + 50).astype(np.float32)
@@ -218,24 +262,51 @@ def test_columns_of_parts_are_joined():
     assert categories.kind == "category" and categories.texts == ("a", "b")
     mixed = join_columns([column([1.0, 2.5]), column([0], "text", ["x"])])
     assert [mixed.texts[i] for i in mixed.values] == ["1", "2.5", "x"]
+    flags = join_columns([column([0.0, 1.0]), column([1.0, 0.0], "boolean")])
+    assert flags.kind == "number" and flags.values.tolist() == [0, 1, 1, 0]
     large = join_columns([column([1.0]), column([2.0**60], exact=np.array([2**60 + 1], dtype=object))])
     assert large.exact.tolist() == [1, 2**60 + 1]
     nothing = join_columns([column([np.nan]), column([-1], "text", ())])
     assert nothing.missing.all() and len(nothing) == 2
 
 
-def test_texts_are_counted_as_far_as_they_can_be():
-    many = [f"t{i}" for i in range(MOST_COUNTED)]
-    ids = ColumnSummary.of(column(np.arange(len(many)), "text", many))
-    assert len(ids.counts) == MOST_COUNTED
-    more = ColumnSummary.of(column([0], "text", ["another"]))
-    assert ids.merge(more).counts is None  # ids
-    often = ColumnSummary.of(column(np.zeros(3 * MOST_COUNTED, np.int64), "text", ["often"]))
-    pruned = ids.merge(often).merge(more)
-    assert pruned.counts["often"] == 3 * MOST_COUNTED and len(pruned.counts) <= MOST_COUNTED
-    gap = ColumnSummary.of(column([-1, -1], "text", ()))
-    assert gap.merge(more).counts == more.counts == more.merge(gap).counts
-    assert gap.merge(more).n_missing == 2
+words = st.lists(st.sampled_from(["a", "b", "c", "d", "e", "f", ""]), min_size=1, max_size=60)
+
+
+@given(st.lists(words, min_size=1, max_size=6), orders, st.integers(1, 8))
+@settings(max_examples=100, deadline=None)
+def test_summaries_merge_to_the_same(parts, order, most):
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(_survey, "MOST_COUNTED", most)
+        states = [ColumnSummary.of(texts_of(part)) for part in parts]
+        whole = ColumnSummary.of(texts_of(list(chain.from_iterable(parts))))
+        found = merged(states, order, ColumnSummary.merge)
+    assert found == whole
+    exact = Counter(word for part in parts for word in part if word)
+    assert all(found.counts[word] == exact[word] for word in found.counts)  # of those counted, all rows are
+    assert len(found.counts) <= most and (found.is_whole or len(found.counts) == most)
+
+
+def texts_of(cells):
+    texts = sorted(set(cells) - {""})
+    return column([texts.index(cell) if cell else -1 for cell in cells], "text", texts)
+
+
+def test_different_texts_are_estimated():
+    ids = [f"name {i}" for i in range(400_000)]
+    summary = ColumnSummary.of(column(np.repeat(np.arange(400_000), 3), "text", ids))
+    assert len(summary.counts) == _survey.MOST_COUNTED and not summary.is_whole
+    assert summary.n_different == pytest.approx(400_000, rel=0.02)
+    assert summary.n_texts == pytest.approx(1_200_000, rel=0.02)
+    assert set(summary.counts.values()) == {3}
+
+
+def test_samples_keep_the_texts_of_their_rows_alone():
+    names = column(np.arange(1000), "text", [f"name {i}" for i in range(1000)])
+    parts = [sample_part([names.take(np.arange(a, a + 250))], a, 0, 20) for a in range(0, 1000, 250)]
+    sample = reduce(type(parts[0]).merge, parts)
+    assert len(sample.table[0].texts) == 20 == len(sample.numbers)
+    assert [sample.table[0].texts[i] for i in sample.table[0].values] == [f"name {i}" for i in sample.numbers]
 
 
 def test_summaries_know_what_a_sample_misses():

@@ -4,6 +4,7 @@ In: a function that returns the parts from the beginning. Out: `Passes`. Only on
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 from ._training import State, Step
@@ -34,11 +35,15 @@ class Batches:
         self._on_rows = on_rows or (lambda number, rows: None)
         self.n_passes = 0
         self.n_rows = 0
+        self._begun: Iterable[Any] | None = None
 
     def first(self) -> Any:
-        """Return the first part with rows."""
-        for part in self._parts():
-            if len(part):
+        """Return the first part with rows; the first pass begins with what was looked at."""
+        looked_at, parts = [], iter(self._parts())
+        for part in parts:
+            looked_at.append(part)
+            if n_rows_of_part(part):
+                self._begun = chain(looked_at, parts)
                 return part
         raise TableError("Expected batches with rows, got none: check the source.")
 
@@ -47,9 +52,12 @@ class Batches:
         state: State | None = None
         first_row = 0
         self.n_passes += 1
-        for part in self._parts():
-            state = step.fold(state, part, first_row)
-            first_row += len(part)
+        parts, self._begun = self._begun or self._parts(), None
+        for part in parts:
+            n_rows = n_rows_of_part(part)
+            if n_rows:
+                state = step.fold(state, part, first_row)
+            first_row += n_rows
             self._on_rows(self.n_passes, first_row)
         if self.n_passes > 1 and first_row != self.n_rows:
             raise TableError(
@@ -67,3 +75,13 @@ class Batches:
                 f"Expected a function that returns batches, got one that returns {type(parts).__name__}."
             )
         return parts
+
+
+def n_rows_of_part(part: Any) -> int:
+    """Return the number of rows of a batch."""
+    try:
+        return len(part)
+    except TypeError as error:
+        raise TableError(
+            f"Expected batches that are tables in memory, got {type(part).__name__}: collect or convert it first."
+        ) from error

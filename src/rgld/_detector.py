@@ -40,7 +40,7 @@ from ._reading import fit_encoding, fit_plain_encoding, with_medians
 from ._sampling import key_bound, n_rows_of, read_alone, sample_size, sampled_rows, take_rows
 from ._stream import Stream
 from ._survey import ColumnSummary, columns_of
-from ._table import SMALLEST_TABLE, Table, read_names, read_table, require_rows
+from ._table import SMALLEST_TABLE, Table, read_like, read_names, read_table, require_rows
 from ._threshold import MOST_CALIBRATION_ROWS, conformal_p_values, fit_offset, select_by_fdr
 from ._training import InMemory, InPasses, Passes, SurveyStep, Training, encoded, mean_of_branches, threads_for
 from ._views import ViewShape, view_shape
@@ -295,10 +295,9 @@ class RGLD(OutlierMixin, BaseEstimator):
             if self._stream is None:
                 read_names(self, X)
                 self._stream = Stream.begin(root_seed(self.random_state), self._sample_size, half_life)
-            table = read_table(self, X, fitting=False, unused=self._unused)
-            self._stream = self._stream.extended(table, half_life)
+            self._stream = self._stream.extended(read_like(self, X, self._unused), half_life)
             if self._stream.n_rows >= SMALLEST_TABLE:
-                self._learn(self._stream.table, self._stream.seed)
+                self._learn(self._stream.table, self._stream.seed, self._stream.n_spanned)
         return self
 
     def _fit(self, X: ArrayLike) -> Scores:
@@ -325,10 +324,10 @@ class RGLD(OutlierMixin, BaseEstimator):
         """Columns that a user wants to be dropped need not be readable."""
         return frozenset(name for name, reading in (self.columns or {}).items() if reading == "drop")
 
-    def _learn(self, table: Table, seed: int) -> Scores:
-        """Learn from rows in memory."""
+    def _learn(self, table: Table, seed: int, n_rows: int | None = None) -> Scores:
+        """Learn from rows in memory, which may be a sample of so many."""
         rows, held_out, sampled = self._split(table, seed)
-        encoding = self._fit_encoding(rows)
+        encoding = self._fit_encoding(rows, n_rows=n_rows)
         matrix = encoded(encoding, table)  # all of it, so that an error names the row of the table
         sample = None if sampled is None else matrix[sampled]
         if held_out is not None:
@@ -351,7 +350,8 @@ class RGLD(OutlierMixin, BaseEstimator):
         seed, reader = root_seed(self.random_state), self._reader()
         size, most_held_out = self._sample_size, MOST_CALIBRATION_ROWS if self.calibration_fraction else 0
         below = np.inf if n_rows is None else key_bound(n_rows, size + most_held_out)
-        survey = passes.run(SurveyStep(reader, seed, size + most_held_out, self._unused, below))
+        as_categories = frozenset(name for name, reading in (self.columns or {}).items() if reading == "category")
+        survey = passes.run(SurveyStep(reader, seed, size + most_held_out, self._unused, as_categories, below))
         if survey.n_rows <= size:
             require_rows(survey.n_rows)
             self._learn(survey.sample.table, seed)
@@ -410,14 +410,16 @@ class RGLD(OutlierMixin, BaseEstimator):
             return table, None, sampled
         return read_alone(take_rows(table, np.setdiff1d(np.arange(n), held_out))), held_out, sampled
 
-    def _fit_encoding(self, table: Table, summaries: Sequence[ColumnSummary] | None = None) -> Encoding:
+    def _fit_encoding(
+        self, table: Table, summaries: Sequence[ColumnSummary] | None = None, n_rows: int | None = None
+    ) -> Encoding:
         if isinstance(table, np.ndarray):
             if self.columns:
                 raise ParameterError(
                     "columns names columns, but the table has no names: pass a frame, or leave it out."
                 )
             return fit_plain_encoding(table, summaries)
-        return fit_encoding(table, self.columns, summaries)
+        return fit_encoding(table, self.columns, summaries, n_rows)
 
     def _fit_model(self, training: Training, encoding: Encoding, seed: int) -> Model:
         """Algorithm 1: scaling, views, both branches, ranks."""
@@ -601,6 +603,9 @@ class RGLD(OutlierMixin, BaseEstimator):
             model,
             table,
         )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")  # a stream of one row has names and no model
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

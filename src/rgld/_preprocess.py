@@ -159,16 +159,23 @@ class ColumnSums:
     def quantiles(self, units: ColumnUnits, n_steps: int) -> NDArray[np.float64]:
         """Return the n_steps + 1 evenly spaced quantiles of each column, as `_quantiles` does of columns that are held:
         exact at the knots, straight lines between them."""
-        places = np.arange(n_steps + 1) * (self.n_rows - 1) / n_steps
-        found = []
-        for knots, counts, low, high in zip(units.knots, self.counts, self.low, self.high, strict=True):
-            knots = knots[np.isfinite(knots)]
-            ends = np.cumsum(counts)[: 2 * len(knots)].reshape(-1, 2)  # rows before a knot, and before or at it
-            seen = ends[:, 1] > ends[:, 0]
-            points = np.concatenate(([0], (ends - [0, 1])[seen].ravel(), [self.n_rows - 1]))
-            values = np.concatenate(([low], np.repeat(knots[seen], 2), [high]))
-            found.append(np.interp(places, points, values))
-        return np.array(found)
+        shares = np.arange(n_steps + 1) / n_steps
+        parts = zip(units.knots, self.counts, self.low, self.high, strict=True)
+        return np.array([counted_quantiles(*part, shares) for part in parts])
+
+
+def counted_quantiles(
+    knots: NDArray[np.float64], counts: NDArray[np.int64], low: float, high: float, shares: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the values that these shares of the rows are below, of values counted before, at and between knots."""
+    knots = knots[np.isfinite(knots)]
+    last = int(counts.sum()) - 1
+    ends = np.cumsum(counts)[: 2 * len(knots)].reshape(-1, 2)  # rows before a knot, and before or at it
+    seen = ends[:, 1] > ends[:, 0]
+    points = np.concatenate(([0], (ends - [0, 1])[seen].ravel(), [last]))
+    values = np.concatenate(([low], np.repeat(knots[seen], 2), [high]))
+    found: NDArray[np.float64] = np.interp(shares * last, points, values)
+    return found
 
 
 def with_sums(sampled: ColumnStatistics, sums: ColumnSums, units: ColumnUnits) -> ColumnStatistics:

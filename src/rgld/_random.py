@@ -5,6 +5,8 @@ Each quantity is drawn view after view, so that a view gets the same numbers how
 global generator is never touched.
 """
 
+import zlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -67,14 +69,24 @@ def row_keys(seed: int, numbers: NDArray[np.int64], half_life: float | None) -> 
     With a half-life, a row so many rows before another is half as likely to be among the smallest keys: they are
     exponential variables whose rate doubles every `half_life` rows (Efraimidis and Spirakis), as logarithms.
     """
-    start = child(seed, LOCAL, ROW_KEYS).integers(2**64, dtype=np.uint64)
-    # The mixing of SplitMix64, a generator whose n-th number can be had without the ones before it.
-    mixed = start + (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    uniform = ((mixed ^ (mixed >> np.uint64(31))) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    uniform = _mixed(numbers.astype(np.uint64), child(seed, LOCAL, ROW_KEYS).integers(2**64, dtype=np.uint64))
     if half_life is None:
         return uniform
     exponential = np.maximum(-np.log1p(-uniform), np.finfo(np.float64).tiny)
     keys: NDArray[np.float64] = np.log(exponential) - numbers * (np.log(2.0) / half_life)
     return keys
+
+
+def text_hashes(texts: Sequence[str]) -> NDArray[np.float64]:
+    """Return a number in [0, 1) for each text, the same on every machine."""
+    sums = (zlib.crc32(text.encode("utf-8", "surrogatepass")) for text in texts)
+    return _mixed(np.fromiter(sums, np.uint64, len(texts)), np.uint64(0))
+
+
+def _mixed(numbers: NDArray[np.uint64], start: np.uint64) -> NDArray[np.float64]:
+    """Return uniform numbers in [0, 1): the mixing of SplitMix64, a generator whose n-th number can be had without the
+    ones before it."""
+    mixed = start + (numbers + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return ((mixed ^ (mixed >> np.uint64(31))) >> np.uint64(11)).astype(np.float64) * 2.0**-53

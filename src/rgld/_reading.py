@@ -5,6 +5,7 @@ kind, its values and how often each came, whether it has gaps and what fills the
 """
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -21,6 +22,10 @@ ID_SHARE = 0.9
 """A text column with a larger share of different values is an id or free text: no value says anything about another."""
 LEAST_IDS = 20
 """Different whole numbers count as ids from this many on."""
+SAMPLED_ENDS = 20.0
+"""Steps between sampled values that may lie before and behind them."""
+LEAST_SAMPLED = 20
+"""Of a category with more texts than are counted, those that a sample has so often are listed."""
 ID_NAMES = re.compile(r"(?i:(^|[^a-z])(id|uid|uuid|guid|key))$|[a-z](Id|ID|UID|UUID|GUID|Key)$")
 """Names of ids end in such a word: user_id, userId; not in such letters: paid."""
 WEEK_SPAN, YEAR_SPAN = 4 * WEEK, 2 * YEAR
@@ -40,8 +45,10 @@ def fit_encoding(
     columns: Sequence[RawColumn],
     readings: Mapping[str, str] | None = None,
     summaries: Sequence[ColumnSummary] | None = None,
+    n_rows: int | None = None,
 ) -> Encoding:
-    """Decide how each column is read, from all rows; or from a sample of them and summaries of all.
+    """Decide how each column is read, from all rows; or from a sample of them and summaries of all, or from a sample of
+    so many rows alone.
 
     Raises
     ------
@@ -54,7 +61,8 @@ def fit_encoding(
         if name not in names:
             raise TableError(f"There is no column {name!r} to be read as {reading!r}: check its name.")
     if summaries is None:
-        return _encoding_of([_learn(column, readings.get(column.name)) for column in columns], len(columns[0]))
+        learned = [_learn(column, readings.get(column.name), None, n_rows) for column in columns]
+        return _encoding_of(learned, len(columns[0]))
     learned = [
         _learn(summary.witnessed(column), readings.get(column.name), summary)
         for column, summary in zip(columns, summaries, strict=True)
@@ -101,9 +109,12 @@ def with_medians(encoding: Encoding, medians: NDArray[np.float64]) -> Encoding:
     return replace(encoding, fill=fill)
 
 
-def _learn(raw: RawColumn, asked: str | None, summary: ColumnSummary | None = None) -> Learned:
+def _learn(
+    raw: RawColumn, asked: str | None, summary: ColumnSummary | None = None, n_rows: int | None = None
+) -> Learned:
     """Return how a column is read. What a user asked for is done, unless there is no value at all. With a summary,
-    `raw` is a sample of what is summarized."""
+    `raw` is a sample of what is summarized; with a number of rows, a sample of so many."""
+    n_rows = summary.n_rows if summary is not None else n_rows or len(raw)
     name = raw.name
     if asked == "drop":
         return Column(name, "dropped", "you asked for it"), 0.0
@@ -113,7 +124,7 @@ def _learn(raw: RawColumn, asked: str | None, summary: ColumnSummary | None = No
     if asked == "category" or (asked is None and raw.kind == "category"):
         return _category(raw, asked, summary), 0.0
     if raw.is_text:
-        return _learn_text(raw, asked, summary)
+        return _learn_text(raw, asked, summary, n_rows)
     # As in a file of texts, where true and false are numbers too, and times and durations are none.
     kind = "number" if asked == "number" and raw.kind == "boolean" else raw.kind
     if asked in ("number", "time") and kind != asked:
@@ -121,10 +132,9 @@ def _learn(raw: RawColumn, asked: str | None, summary: ColumnSummary | None = No
         raise TableError(
             f"Column {name!r} holds {held}, which cannot be read as {wanted}: leave it as it is, or 'drop' it."
         )
-    n_rows = len(raw) if summary is None else summary.n_rows
     if asked is None and raw.exact is not None and not missing.any() and (note := _large_note(name, raw.exact, n_rows)):
         return Column(name, "dropped", note), 0.0
-    return _learn_numbers(Column(name, kind), raw.values.astype(np.float64), asked, summary)
+    return _learn_numbers(Column(name, kind), raw.values.astype(np.float64), asked, summary, n_rows)
 
 
 def _large_note(name: str, exact: NDArray[np.object_], n_rows: int) -> str:
@@ -139,7 +149,7 @@ def _large_note(name: str, exact: NDArray[np.object_], n_rows: int) -> str:
     return _id_note(name, steps, 0.0, highest, n_rows)
 
 
-def _learn_text(raw: RawColumn, asked: str | None, summary: ColumnSummary | None) -> Learned:
+def _learn_text(raw: RawColumn, asked: str | None, summary: ColumnSummary | None, n_rows: int) -> Learned:
     texts, counts, n_missing = _counted_texts(raw, summary)
     column = _typed_column(raw.name, texts, counts, asked)
     if column is None:
@@ -157,26 +167,35 @@ def _learn_text(raw: RawColumn, asked: str | None, summary: ColumnSummary | None
         column = replace(column, note=note)
     sampled = at_places(read_texts(column, raw.texts), raw.values.astype(np.int64))
     if summary is not None:
-        n_present = int(counts.sum())
         summary = replace(
             summary,
-            n_rows=n_present + n_missing,
             n_missing=n_missing + int(counts[unread].sum()),
-            low=float(np.nanmin(values)),
-            high=float(np.nanmax(values)),
+            low=min(summary.low, float(np.nanmin(values))),
+            high=max(summary.high, float(np.nanmax(values))),
+            counts=Counter(),
         )
         sampled = summary.witnessed(RawColumn(raw.name, "number", sampled)).values.astype(np.float64)
-    return _learn_numbers(column, sampled, asked, summary)
+    return _learn_numbers(column, sampled, asked, summary, n_rows)
 
 
 def _counted_texts(raw: RawColumn, summary: ColumnSummary | None) -> tuple[tuple[str, ...], NDArray[np.intp], int]:
-    """Return the different texts of a column, the rows with each and without any: of all rows where they were counted,
-    else of these."""
-    if summary is not None and summary.counts is not None and raw.is_text:
-        return tuple(summary.counts), np.array(list(summary.counts.values()), dtype=np.intp), summary.n_missing
+    """Return the different texts of a column, the rows with each, and the rows without any. With a summary they are
+    those of all rows where all were counted, else the sample's in proportion; a column that holds numbers in some
+    parts has the texts counted and the sample's numbers."""
     codes, texts = as_texts(raw)
     present = codes[codes >= 0]
-    return texts, np.bincount(present, minlength=len(texts)), len(codes) - len(present)
+    counts = np.bincount(present, minlength=len(texts))
+    if summary is None:
+        used = np.flatnonzero(counts)
+        return tuple(texts[i] for i in used), counts[used], len(codes) - len(present)
+    found = dict(zip(texts, counts.tolist(), strict=True))
+    known = summary.counts if summary.is_whole else Counter[str]()
+    others = {text: n for text, n in found.items() if n and text not in known}
+    n_others = summary.n_rows - summary.n_missing - known.total()
+    factor = n_others / max(1, sum(others.values()))
+    if n_others:
+        known = known + Counter({text: max(1, int(n * factor)) for text, n in others.items()})
+    return tuple(known), np.array(list(known.values()), dtype=np.intp), summary.n_missing
 
 
 def _with_hint(column: Column, texts: Sequence[str], counts: NDArray[np.intp]) -> Column:
@@ -215,13 +234,12 @@ def _typed_column(name: str, texts: Sequence[str], counts: NDArray[np.intp], ask
 
 
 def _learn_numbers(
-    column: Column, values: NDArray[np.float64], asked: str | None, summary: ColumnSummary | None = None
+    column: Column, values: NDArray[np.float64], asked: str | None, summary: ColumnSummary | None, n_rows: int
 ) -> Learned:
     """Drop what says nothing; give times their cycles. A column with infinities is kept: encoding refuses it."""
     finite = np.isfinite(values)
     whole = bool(finite.all())
     present = values if whole else values[finite]
-    n_rows = len(values) if summary is None else summary.n_rows
     if len(present):
         low, high = float(present.min()), float(present.max())
         if asked is None and whole:
@@ -263,8 +281,9 @@ def _cycles(values: NDArray[np.float64]) -> tuple[str, ...]:
 
 def _id_note(name: str, values: NDArray[np.float64], low: float, high: float, n_rows: int) -> str:
     """Return why whole numbers are ids, or "": all different, and either close together or under such a name. The
-    values are those of all rows, or of a sample."""
-    if n_rows < LEAST_IDS or high - low < n_rows - 1 or np.any(values != np.floor(values)):
+    values are those of all rows, or of a sample, which may miss the ends."""
+    ends = 0.0 if n_rows == len(values) else (high - low) * SAMPLED_ENDS / len(values)
+    if n_rows < LEAST_IDS or high - low + ends < n_rows - 1 or np.any(values != np.floor(values)):
         return ""
     dense = high - low < 2 * n_rows
     if not (dense or ID_NAMES.search(name)) or len(np.unique(values)) < len(values):
@@ -275,6 +294,9 @@ def _id_note(name: str, values: NDArray[np.float64], low: float, high: float, n_
 def _category(raw: RawColumn, asked: str | None, summary: ColumnSummary | None) -> Column:
     texts, counts, n_missing = _counted_texts(raw, summary)
     n_values, n_present = int((counts > 0).sum()), int(counts.sum())
+    is_partial = summary is not None and not summary.is_whole
+    if summary is not None and is_partial:
+        n_values = max(n_values, round(summary.n_different))
     if asked is None:
         if n_values == 1 and not n_missing:
             is_cut = len(texts[int(counts.argmax())]) == _cells.LONGEST_TEXT
@@ -284,14 +306,21 @@ def _category(raw: RawColumn, asked: str | None, summary: ColumnSummary | None) 
     if n_missing:
         # A text that numbers or times have for a gap has no rows of its own.
         texts, counts = (*texts, ""), np.append(counts, n_missing)
-    if summary is not None and counts.sum() < summary.n_rows:  # counted in the sample
-        counts = counts * (summary.n_rows // counts.sum())
     order = sorted(np.flatnonzero(counts), key=lambda i: (-counts[i], texts[i]))
     listed, others = order[:LISTED_VALUES], order[LISTED_VALUES:]
+    rest = float(counts[others].mean()) if others else 0.0
+    if summary is not None and is_partial:
+        least = LEAST_SAMPLED * n_present / max(1, int((~raw.missing).sum()))
+        listed = [i for i in listed if counts[i] >= least or not texts[i]]
+        kept = {texts[i] for i in listed}
+        of_rest = [n for text, n in summary.counts.items() if text not in kept]
+        rest = float(np.mean(of_rest)) if of_rest else 1.0
+        if not listed:
+            listed, counts[order[0]] = order[:1], max(1, round(rest))
     return Column(
         raw.name,
         "category",
         values=tuple(texts[i] for i in listed),
         counts=tuple(int(counts[i]) for i in listed),
-        rest=float(counts[others].mean()) if others else 0.0,
+        rest=rest,
     )

@@ -39,7 +39,8 @@ def take_rows(table: Table, rows: NDArray[np.intp] | NDArray[np.bool_]) -> Table
     """Return some rows of a table, by place or by mask."""
     if isinstance(table, np.ndarray):
         return table[rows]
-    return [column.take(np.flatnonzero(rows) if rows.dtype == bool else rows) for column in table]  # type: ignore[arg-type]
+    places = np.flatnonzero(rows) if rows.dtype == bool else rows
+    return [column.take(places) for column in table]  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +60,7 @@ class RowSample:
         keys = np.concatenate((self.keys, other.keys))
         kept = _smallest(keys, numbers, self.size) if len(keys) > self.size else np.arange(len(keys))
         kept = kept[np.argsort(numbers[kept])]
-        table = take_rows(join_tables([self.table, other.table]), kept)
+        table = read_alone(take_rows(join_tables([self.table, other.table]), kept))
         return RowSample(numbers[kept], keys[kept], table, self.size)
 
     @property
@@ -74,7 +75,8 @@ class RowSample:
         return self._take(first), self._take(second)
 
     def _take(self, places: NDArray[np.intp]) -> "RowSample":
-        return RowSample(self.numbers[places], self.keys[places], take_rows(self.table, places), len(places))
+        table = read_alone(take_rows(self.table, places))
+        return RowSample(self.numbers[places], self.keys[places], table, len(places))
 
 
 def _smallest(keys: NDArray[np.float64], numbers: NDArray[np.int64], size: int) -> NDArray[np.intp]:
@@ -91,7 +93,7 @@ def sample_part(
     places = np.flatnonzero(keys < below)
     if len(places) > size:
         places = np.sort(places[_smallest(keys[places], numbers[places], size)])
-    return RowSample(numbers[places], keys[places], take_rows(table, places), size)
+    return RowSample(numbers[places], keys[places], read_alone(take_rows(table, places)), size)
 
 
 def sampled_rows(seed: int, n_rows: int, n_held_out: int, size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -131,6 +133,9 @@ def join_columns(parts: Sequence[RawColumn]) -> RawColumn:
     first = parts[0]
     told = [part for part in parts if not part.missing.all()]
     kinds = {part.kind for part in told}
+    if kinds == {"number", "boolean"}:  # 0 and 1 in one part, false and true in another
+        parts = [replace(part, kind="number") if part.kind == "boolean" else part for part in parts]
+        told, kinds = [part for part in parts if not part.missing.all()], {"number"}
     if not told:
         return RawColumn(first.name, "number", np.full(sum(map(len, parts)), np.nan))
     if kinds <= {"text", "category"} or len(kinds) > 1:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from . import _random
 from ._cells import LONGEST_TEXT, RawColumn
 from ._sampling import RowSample
-from ._stream import SHORTEST_HALF_LIFE, Stream
+from ._stream import LONGEST_HALF_LIFE, SHORTEST_HALF_LIFE, Stream
 from ._tensorfile import DTYPES, Arrays, ArraySpec, Specs
 from .exceptions import ModelFileError
 
@@ -71,7 +71,7 @@ def stream_specs(content: Any, specs: Specs, n_columns: int, has_names: bool) ->
         and all(type(content[name]) is int for name in ("size", "n_rows"))
         and 1 <= n_sampled <= content["size"] <= MOST_ROWS
         and n_sampled <= content["n_rows"] <= MOST_ROWS
-        and (half_life is None or (type(half_life) is float and SHORTEST_HALF_LIFE <= half_life <= MOST_ROWS))
+        and (half_life is None or (type(half_life) is float and SHORTEST_HALF_LIFE <= half_life <= LONGEST_HALF_LIFE))
         and (columns is not None) == has_names
         and (columns is None or (isinstance(columns, list) and len(columns) == n_columns))
         and all(_is_column(column) for column in columns or [])
@@ -148,7 +148,7 @@ def _column(name: str, described: tuple[str, bool, bool], values: NDArray[np.flo
         if not known or max(map(len, texts), default=0) > LONGEST_TEXT:
             raise ModelFileError("The model file's stream has texts that no table has.")
         return RawColumn(name, kind, codes, tuple(texts), is_loose=is_loose)
-    if len(texts) != (len(values) if has_digits else 0) or np.isinf(values).any():
+    if len(texts) != (len(values) if has_digits else 0):
         raise ModelFileError("The model file's stream has numbers that no table has.")
     return RawColumn(name, kind, values, exact=_digits(texts) if has_digits else None, is_loose=is_loose)
 

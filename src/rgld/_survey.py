@@ -5,6 +5,7 @@ the reading of the column depends on: whether it varies, whether there are gaps,
 """
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,13 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._cells import RawColumn
+from ._encoding import as_texts
+from ._random import text_hashes
 from ._sampling import RowSample, join_columns, n_rows_of, sample_part
 from ._table import Table
 
 MOST_COUNTED = 100_000
-"""Different texts of a column that are counted. In a column of more, the rarer half is forgotten, unless most texts are
-different: then it is one of ids, and none are counted."""
-ID_SHARE = 0.5
+"""Different texts of a column that are counted: all of them, or of more those with the smallest hashes. The latter are
+a uniform sample of the different texts, with all their rows counted, however the table was split."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,10 @@ class ColumnSummary:
     low: float
     high: float
     """The smallest and the largest number, infinities left out; infinity and -infinity if there is none."""
-    counts: Counter[str] | None
-    """Rows with each text; None for too many, and for columns of numbers."""
+    counts: Counter[str]
+    """Rows with each text; numbers and times are not counted."""
+    below: float = 1.0
+    """Texts with smaller hashes are counted; 1 if all are."""
 
     @classmethod
     def of(cls, column: RawColumn) -> "ColumnSummary":
@@ -42,32 +46,40 @@ class ColumnSummary:
             counter = Counter({column.texts[i]: int(counts[i]) for i in np.flatnonzero(counts)})
             return _bounded(cls(len(column), len(column) - len(present), np.inf, -np.inf, counter))
         n_missing = int(np.isnan(column.values).sum())
-        low, high = _range(column.values)
-        return cls(len(column), n_missing, low, high, None)
+        return cls(len(column), n_missing, *_range(column.values), Counter())
+
+    @property
+    def is_whole(self) -> bool:
+        """All texts are counted."""
+        return self.below == 1.0
+
+    @property
+    def n_texts(self) -> float:
+        """Rows with a text; of an incomplete count, those of the texts that are counted, in proportion."""
+        return self.counts.total() / self.below
+
+    @property
+    def n_different(self) -> float:
+        """Different texts, estimated from the hashes where not all are counted."""
+        return len(self.counts) / self.below
 
     def merge(self, other: "ColumnSummary") -> "ColumnSummary":
         """Summarize both parts."""
-        counts = None if self.counts is None or other.counts is None else self.counts + other.counts
-        if self.n_missing == self.n_rows:
-            counts = other.counts
-        elif other.n_missing == other.n_rows:
-            counts = self.counts
         merged = ColumnSummary(
             self.n_rows + other.n_rows,
             self.n_missing + other.n_missing,
             min(self.low, other.low),
             max(self.high, other.high),
-            counts,
+            self.counts + other.counts,
+            min(self.below, other.below),
         )
         return _bounded(merged)
 
     def without(self, column: RawColumn) -> "ColumnSummary":
         """Return the summary without some rows."""
         other = ColumnSummary.of(column)
-        counts = None if self.counts is None or other.counts is None else self.counts - other.counts
-        return replace(
-            self, n_rows=self.n_rows - other.n_rows, n_missing=self.n_missing - other.n_missing, counts=counts
-        )
+        n_rows, n_missing = self.n_rows - other.n_rows, self.n_missing - other.n_missing
+        return replace(self, n_rows=n_rows, n_missing=n_missing, counts=self.counts - other.counts)
 
     def witnessed(self, sample: RawColumn) -> RawColumn:
         """Return the sample of the column with cells that it lacks: the lowest and the highest number, a gap, another
@@ -83,20 +95,23 @@ class ColumnSummary:
         if cells:
             kind = "number" if sample.is_text else sample.kind
             parts.append(RawColumn(sample.name, kind, np.array(cells), is_loose=sample.is_loose))
-        if self.counts and sample.is_text and len(sample.texts) <= 1:
+        if self.counts and len(sample.texts) <= 1:
             others = [text for text, _ in self.counts.most_common(2) if text not in sample.texts]
-            parts.append(RawColumn(sample.name, sample.kind, np.arange(len(others)), tuple(others)))
+            kind = sample.kind if sample.is_text else "text"
+            parts.append(RawColumn(sample.name, kind, np.arange(len(others)), tuple(others)))
         return join_columns(parts) if len(parts) > 1 else sample
 
 
 def _bounded(summary: ColumnSummary) -> ColumnSummary:
-    counts = summary.counts
-    if counts is None or len(counts) <= MOST_COUNTED:
+    if summary.is_whole and len(summary.counts) <= MOST_COUNTED:
         return summary
-    if len(counts) > ID_SHARE * (summary.n_rows - summary.n_missing):
-        return replace(summary, counts=None)
-    frequent = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[: MOST_COUNTED // 2]
-    return replace(summary, counts=Counter(dict(frequent)))
+    texts = list(summary.counts)
+    hashes = text_hashes(texts)
+    below = summary.below
+    if np.count_nonzero(hashes < below) > MOST_COUNTED:
+        below = float(np.partition(hashes, MOST_COUNTED)[MOST_COUNTED])
+    kept = Counter({texts[i]: summary.counts[texts[i]] for i in np.flatnonzero(hashes < below)})
+    return replace(summary, counts=kept, below=below)
 
 
 def _range(values: NDArray[Any]) -> tuple[float, float]:
@@ -125,9 +140,17 @@ class Survey:
         return Survey(self.n_rows + other.n_rows, self.sample.merge(other.sample), columns)
 
 
-def survey_part(table: Table, first_row: int, seed: int, size: int, below: float = np.inf) -> Survey:
-    """Survey a part of a table; see `sample_part` for the sample."""
+def survey_part(
+    table: Table, first_row: int, seed: int, size: int, below: float = np.inf, as_categories: Collection[str] = ()
+) -> Survey:
+    """Survey a part of a table; see `sample_part` for the sample. Columns that are to be categories are texts."""
+    if not isinstance(table, np.ndarray):
+        table = [_as_text(column) if column.name in as_categories else column for column in table]
     return Survey(n_rows_of(table), sample_part(table, first_row, seed, size, below=below), _summaries(table))
+
+
+def _as_text(column: RawColumn) -> RawColumn:
+    return column if column.is_text else RawColumn(column.name, "category", *as_texts(column))
 
 
 def columns_of(table: Table) -> list[RawColumn]:
@@ -142,7 +165,7 @@ def _summaries(table: Table) -> tuple[ColumnSummary, ...]:
         return tuple(ColumnSummary.of(column) for column in table)
     low, high = table.min(axis=0), table.max(axis=0)
     return tuple(
-        ColumnSummary(len(table), 0, float(low[j]), float(high[j]), None)
+        ColumnSummary(len(table), 0, float(low[j]), float(high[j]), Counter())
         if np.isfinite(low[j]) and np.isfinite(high[j])
         else ColumnSummary.of(RawColumn("", "number", table[:, j].astype(np.float64)))
         for j in range(table.shape[1])

@@ -43,6 +43,14 @@ def read_names(estimator: BaseEstimator, X: Any) -> None:
     validate_data(estimator, X if frame is None else frame.to_numpy(), ensure_all_finite=False, ensure_min_samples=0)
 
 
+def read_like(estimator: BaseEstimator, X: Any, unused: Collection[str]) -> Table:
+    """Return a part of a table, of which another part set the names: all must have names, or none."""
+    frame = _as_frame(X)
+    if hasattr(estimator, "feature_names_in_") != (frame is not None and isinstance(frame.columns[0], str)):
+        raise TableError("Expected parts of one kind, got arrays and tables with column names: convert the former.")
+    return read_table(estimator, X, fitting=False, unused=unused)
+
+
 def read_table(
     estimator: BaseEstimator, X: Any, *, fitting: bool, unused: Collection[str] = (), shown: Collection[str] = ()
 ) -> Table:

@@ -22,12 +22,12 @@ from ._counts import Knots, ScoreCounts, ScoreMoments, draw_knots
 from ._encoding import Encoding, encode, encode_plain
 from ._global import EmbeddingSums
 from ._model import GlobalBranch, LocalBranch, Model
-from ._preprocess import ColumnStatistics, ColumnSums, ColumnUnits, Scaling, with_sums
+from ._preprocess import ColumnStatistics, ColumnSums, ColumnUnits, Scaling, counted_quantiles, with_sums
 from ._random import row_keys
 from ._ranks import BranchRanks, Cdf, logarithms
 from ._sampling import n_rows_of, take_rows
 from ._survey import Survey, survey_part
-from ._table import Table, read_table
+from ._table import Table, read_like
 from ._threads import n_threads
 from .exceptions import TableError
 
@@ -166,13 +166,14 @@ class SurveyStep(Step[Survey]):
     seed: int
     size: int
     unused: frozenset[str]
+    as_categories: frozenset[str]
     below: float = np.inf
     """No row with a key of this or more is in the sample."""
 
     def partial(self, part: Any, first_row: int) -> Survey:
         """Survey a part."""
-        table = read_table(self.reader, part, fitting=False, unused=self.unused)
-        return survey_part(table, first_row, self.seed, self.size, self.below)
+        table = read_like(self.reader, part, self.unused)
+        return survey_part(table, first_row, self.seed, self.size, self.below, self.as_categories)
 
     def fold(self, state: Survey | None, part: Any, first_row: int) -> Survey | None:
         """Add a part: of its rows only those that can still be among the sample."""
@@ -191,7 +192,7 @@ class EncodedStep(Step[State]):
 
     def matrix(self, part: Any, first_row: int) -> NDArray[np.floating]:
         """Return the training rows of a part, encoded."""
-        table = read_table(self.reader, part, fitting=False, unused=self.encoding.dropped)
+        table = read_like(self.reader, part, self.encoding.dropped)
         numbers = first_row + np.arange(n_rows_of(table))
         kept = self.is_learned_from(numbers)
         if not kept.all():
@@ -430,8 +431,9 @@ class InPasses:
         """Return the anomaly score that has this rank among the training rows."""
         sampled = mean_of_branches(*_kernels.branch_scores(self.rows, model), model.local_weight)
         knots = draw_knots(sampled[None], self.n_counted)
-        (cdf,) = self.passes.run(AnomalyScoresStep(*self.counting_step, model, knots)).finish(knots, self.n_rows)
-        return float(np.interp(rank, cdf.ranks, cdf.values))
+        counted = self.passes.run(AnomalyScoresStep(*self.counting_step, model, knots))
+        low, high = float(counted.lowest[0]), float(counted.highest[0, -1])
+        return float(counted_quantiles(knots.values[0], counted.counts[0], low, high, np.array([rank]))[0])
 
 
 def _any_cdf(n_rows: int) -> Cdf:

@@ -8,6 +8,7 @@ what moves between workers does not grow with the number of rows.
 """
 
 import functools
+import pickle
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -25,6 +26,7 @@ from dask.optimization import cull
 from dask.sizeof import sizeof
 from dask.system import CPU_COUNT
 from dask.utils import ensure_dict
+from sklearn.utils.validation import check_is_fitted
 
 from ._cells import RawColumn
 from ._counts import ScoreCounts, ScoreMoments
@@ -46,6 +48,13 @@ def _sizeof(state: Any) -> int:
     return sum(int(sizeof(value)) for value in vars(state).values())
 
 
+@sizeof.register(Step)  # type: ignore[untyped-decorator]
+def _sizeof_step(step: Step[Any]) -> int:
+    return len(pickle.dumps(step))
+
+
+CHAINS = 16
+"""Of a cluster whose workers are not known."""
 MERGED_AT_ONCE = 4
 """States that a node of the tree merges."""
 
@@ -88,6 +97,7 @@ def fit(data: Any, detector: RGLD | None = None, **parameters: Any) -> RGLD:
 
 def anomaly_score(detector: RGLD, data: Any) -> Any:
     """Return the anomaly score of each row, lazily: of a dataframe a series with its index, of an array an array."""
+    check_is_fitted(detector)
     data = _table(data)
     model = delayed(detector, pure=True, traverse=False)
     if isinstance(data, da.Array):
@@ -191,6 +201,8 @@ def _chains(parts: Sequence[Any]) -> list[tuple[str, list[int]]]:
     if client is None:
         return [("", chain.tolist()) for chain in np.array_split(range(len(parts)), min(len(parts), CPU_COUNT))]
     threads: dict[str, int] = client.nthreads()
+    if not threads:  # an adaptive cluster that has not begun
+        return [("", chain.tolist()) for chain in np.array_split(range(len(parts)), min(len(parts), CHAINS))]
     holders = client.who_has([part.key for part in parts])
     own: dict[str, list[int]] = {worker: [] for worker in threads}
     elsewhere: list[int] = []

@@ -97,11 +97,13 @@ class TableFile:
         self._require_rows(len(frame))
         return frame
 
-    def batches(self, names: Sequence[str] | None, numbers: Mapping[str, Any]) -> Iterator[pl.DataFrame]:
+    def batches(
+        self, names: Sequence[str] | None, numbers: Mapping[str, Any], *, may_be_empty: bool = False
+    ) -> Iterator[pl.DataFrame]:
         """Yield the rows in order, a bounded number at a time, of the named columns or of all.
 
         `numbers` are the columns of a CSV file that hold numbers; the others are read as text, so that a value reads
-        the same in every batch.
+        the same in every batch. A file without rows is an error unless it may be one of many.
         """
         if self.kind in WHOLE:
             frame = self.read()
@@ -113,7 +115,8 @@ class TableFile:
                 rows += len(frame)
                 if len(frame):
                     yield frame
-        self._require_rows(rows)
+        if not may_be_empty:
+            self._require_rows(rows)
 
     def n_cells(self) -> int:
         """Return the size of a table that is not CSV: what it says itself, where it does."""

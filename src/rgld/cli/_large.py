@@ -37,7 +37,7 @@ def expanded(paths: Sequence[str]) -> list[str]:
         if not matching:
             raise TableError(f"There is no file that matches {path}: check the pattern.")
         found += matching
-    return found
+    return list(dict.fromkeys(found))
 
 
 def fit_files(files: Sequence[TableFile], asked: Asked, memory: float, tell: Callable[[str], None]) -> RGLD:
@@ -67,7 +67,7 @@ def _fit_batches(
 ) -> RGLD:
     def batches() -> Iterator[pl.DataFrame]:
         for file in files:
-            yield from file.batches(features, numbers)
+            yield from file.batches(features, numbers, may_be_empty=True)
 
     def on_rows(number: int, rows: int) -> None:
         tell(f"fitting, pass {number}: {rows:,} rows")
@@ -79,7 +79,7 @@ def _number_columns(file: TableFile, features: list[str]) -> dict[str, Any]:
     """Return the columns that hold numbers in the first rows of a CSV file; other files know the types of theirs."""
     if not file.csv:
         return {}
-    head = next(file.batches(features, {}))
+    head = next(file.batches(features, {}, may_be_empty=True), pl.DataFrame({name: [] for name in features}))
     are_numbers = [name for name in features if _are_numbers(head[name])]
     return dict.fromkeys(are_numbers, pl.Float64)
 
@@ -96,7 +96,7 @@ def _needed_bytes(file: TableFile) -> float:
 
 
 def fit_on_cluster(paths: Sequence[str], asked: Asked, address: str) -> RGLD:
-    """Fit a detector on Parquet or CSV files that the workers of a Dask cluster can read."""
+    """Fit a detector on Parquet files that the workers of a Dask cluster can read."""
     try:
         import dask.dataframe as dd
         from dask.distributed import Client
@@ -104,23 +104,28 @@ def fit_on_cluster(paths: Sequence[str], asked: Asked, address: str) -> RGLD:
         import rgld.dask
     except ImportError as error:
         raise ParameterError("--dask needs Dask: pip install 'rgld[dask]'.") from error
-    kinds = {Path(path).suffix.lower() for path in paths}
-    if len(kinds) != 1 or kinds.isdisjoint({".parquet", ".csv"}):
-        raise ParameterError("--dask reads .parquet or .csv files, all of one kind: convert the others first.")
+    other = next((path for path in paths if Path(path).suffix.lower() != ".parquet"), None)
+    if other is not None:
+        raise ParameterError(f"--dask reads .parquet files, got {other}: convert it, or fit without --dask.")
     if asked.inf is Infinity.clip:
         raise ParameterError("--inf clip does not go together with --dask: replace infinities first.")
     missing = [path for path in paths if not Path(path).exists()]
     if missing:
         raise TableError(f"There is no file {missing[0]}: check the path.")
-    whole = [str(Path(path).resolve()) for path in paths]
     try:
         client = Client(address, timeout="10s", set_as_default=True)
     except (OSError, ValueError) as error:
         raise ParameterError(f"There is no Dask scheduler at {address}: check the address.") from error
     with client:
-        frame = dd.read_parquet(whole) if kinds == {".parquet"} else dd.read_csv(whole)
-        for option, name in (("--id", asked.id), ("--label", asked.label)):
-            if name is not None and name not in frame.columns:
-                raise ParameterError(f"{option} {name}: the files have no such column.")
-        unused = [name for name in (asked.id, asked.label) if name is not None]
-        return rgld.dask.fit(frame.drop(columns=unused), make_detector(asked))
+        try:
+            frame = dd.read_parquet([str(Path(path).resolve()) for path in paths])
+            for option, name in (("--id", asked.id), ("--label", asked.label)):
+                if name is not None and name not in frame.columns:
+                    raise ParameterError(f"{option} {name}: the files have no such column.")
+            unused = [name for name in (asked.id, asked.label) if name is not None]
+            return rgld.dask.fit(frame.drop(columns=unused), make_detector(asked))
+        except (OSError, ValueError) as error:  # Arrow's errors are of these kinds
+            if isinstance(error, (ParameterError, TableError)):
+                raise
+            reason = str(error).strip().splitlines()[0][:200]
+            raise TableError(f"The workers cannot read the files as Parquet: {reason}") from error

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from rgld.exceptions import ParameterError
+
 from . import _options as options
 from ._files import open_table
 from ._large import expanded, fit_files, fit_on_cluster
@@ -58,6 +60,10 @@ def fit(
     paths = expanded(tables)
     with ExitStack() as stack, options.progress("fitting", quiet=quiet) as tell:
         if dask is not None:
+            if delimiter or encoding or decimal or no_header:
+                raise ParameterError(
+                    "--dask reads Parquet files: leave --delimiter, --encoding, --decimal, --no-header out."
+                )
             detector = fit_on_cluster(paths, asked, dask)
         else:
             reading = options.read_options(delimiter, encoding, decimal, no_header)
