@@ -296,13 +296,17 @@ def _category(raw: RawColumn, asked: str | None, summary: ColumnSummary | None) 
     n_values, n_present = int((counts > 0).sum()), int(counts.sum())
     is_partial = summary is not None and not summary.is_whole
     if summary is not None and is_partial:
-        n_values = max(n_values, round(summary.n_different))
+        n_present = summary.n_rows - n_missing
+        n_values = min(max(n_values, round(summary.n_different)), n_present)
     if asked is None:
         if n_values == 1 and not n_missing:
             is_cut = len(texts[int(counts.argmax())]) == _cells.LONGEST_TEXT
             return Column(raw.name, "dropped", EQUAL_AS_READ if is_cut else "it is constant")
         if n_values > ID_SHARE * n_present:
-            return Column(raw.name, "dropped", f"it is an id or free text: {n_values:,} values in {n_present:,} rows")
+            about = "about " if is_partial else ""
+            return Column(
+                raw.name, "dropped", f"it is an id or free text: {about}{n_values:,} values in {n_present:,} rows"
+            )
     if n_missing:
         # A text that numbers or times have for a gap has no rows of its own.
         texts, counts = (*texts, ""), np.append(counts, n_missing)
