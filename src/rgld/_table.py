@@ -46,7 +46,8 @@ def read_names(estimator: BaseEstimator, X: Any) -> None:
 def read_like(estimator: BaseEstimator, X: Any, unused: Collection[str]) -> Table:
     """Return a part of a table, of which another part set the names: all must have names, or none."""
     frame = _as_frame(X)
-    if hasattr(estimator, "feature_names_in_") != (frame is not None and isinstance(frame.columns[0], str)):
+    has_names = frame is not None and any(isinstance(name, str) for name in frame.columns)
+    if has_names != hasattr(estimator, "feature_names_in_"):
         raise TableError("Expected parts of one kind, got arrays and tables with column names: convert the former.")
     return read_table(estimator, X, fitting=False, unused=unused)
 

@@ -8,7 +8,6 @@ what moves between workers does not grow with the number of rows.
 """
 
 import functools
-import pickle
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -28,29 +27,24 @@ from dask.system import CPU_COUNT
 from dask.utils import ensure_dict
 from sklearn.utils.validation import check_is_fitted
 
-from ._cells import RawColumn
 from ._counts import ScoreCounts, ScoreMoments
 from ._detector import RGLD
 from ._global import EmbeddingSums
 from ._preprocess import ColumnSums
-from ._sampling import RowSample
-from ._survey import ColumnSummary, Survey
+from ._survey import Survey
 from ._table import read_names
 from ._training import PerBranch, State, Step, merged
 from .exceptions import ParameterError, TableError
 
 
-@sizeof.register(
-    (ColumnSummary, ColumnSums, EmbeddingSums, PerBranch, RawColumn, RowSample, ScoreCounts, ScoreMoments, Survey)
-)  # type: ignore[untyped-decorator]
-def _sizeof(state: Any) -> int:
-    """Dask asks how large a state is before it moves one."""
-    return sum(int(sizeof(value)) for value in vars(state).values())
-
-
-@sizeof.register(Step)  # type: ignore[untyped-decorator]
-def _sizeof_step(step: Step[Any]) -> int:
-    return len(pickle.dumps(step))
+@sizeof.register((PerBranch, Step, ColumnSums, EmbeddingSums, ScoreCounts, ScoreMoments, Survey))  # type: ignore[untyped-decorator]
+def _sizeof(value: Any) -> int:
+    """Return the bytes of a state or a step, which Dask asks for before it moves one."""
+    if isinstance(value, (tuple, list)):
+        return sum(map(_sizeof, value))
+    if hasattr(value, "__dict__"):
+        return sum(map(_sizeof, vars(value).values()))
+    return int(sizeof(value))
 
 
 CHAINS = 16
