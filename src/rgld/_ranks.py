@@ -89,6 +89,8 @@ def normalized_rank(cdf: Cdf, scores: NDArray[np.floating]) -> NDArray[np.float6
     """
     values = cdf.values
     ranks: NDArray[np.float64] = np.interp(scores, values, cdf.ranks)
+    # Not above the next knot's, which the slope of a long line may miss by a rounding.
+    np.minimum(ranks, cdf.ranks[np.searchsorted(values, scores).clip(max=len(values) - 1)], out=ranks)
     edge = 0.5 / cdf.n_rows
     unit = max(values[-1] - values[0], SMALLEST_RANGE) if len(values) > 1 else max(abs(values[0]), 1.0)
     above = scores > values[-1]
