@@ -121,12 +121,21 @@ def test_references_are_the_same_rows_as_in_memory():
 @pytest.mark.usefixtures("small_samples")
 def test_distributions_of_a_sample_of_a_long_table(preset, monkeypatch):
     monkeypatch.setattr(_training, "MOST_COUNTED", 4000)
+    counted, count = [], _training._counted
+
+    def counting(threads, scores, knots):
+        counted.append(scores.shape[1])
+        return count(threads, scores, knots)
+
+    monkeypatch.setattr(_training, "_counted", counting)
     X = ordinary(20_000)
     whole, parts = PRESETS[preset](random_state=0).fit(X), PRESETS[preset](random_state=0).fit_batches(np.split(X, 10))
     assert spearmanr(whole.anomaly_score(X), parts.anomaly_score(X))[0] > 0.999
     ranks = parts.branch_scores(X).local_score
     assert np.abs(np.sort(ranks) - np.linspace(0, 1, len(ranks))).max() < 0.03  # of the ordinary error of 4000 rows
     assert parts.model_.local_ranks.branch.n_rows == 20_000
+    n_counts = 1 if preset == "plus" else 4  # of two branches the views and their mean; of one the mean alone
+    assert sum(counted) == pytest.approx(4000 * n_counts, rel=0.1)
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="the datasets are not here")

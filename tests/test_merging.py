@@ -15,11 +15,12 @@ from rgld._cells import RawColumn
 from rgld._counts import HIGHEST, STEPS, ScoreCounts, ScoreMoments, draw_knots
 from rgld._global import EmbeddingSums
 from rgld._kernels import Rows, count_scores, embedding_sums, numpy_kernels
-from rgld._preprocess import ColumnSums, ColumnUnits, column_statistics, with_sums
+from rgld._preprocess import ColumnSums, ColumnUnits, column_statistics, counted_quantiles, with_sums
 from rgld._random import row_keys
 from rgld._ranks import fit_cdf, fit_standards, normalized_rank
 from rgld._sampling import join_columns, key_bound, sample_part, sampled_rows
 from rgld._survey import ColumnSummary, survey_part
+from rgld._training import ColumnSumsStep
 
 cuts = st.lists(st.integers(0, 999), max_size=8).map(sorted)
 orders = st.randoms(use_true_random=False)
@@ -247,6 +248,30 @@ def test_column_statistics_of_parts():
     backwards = with_sums(sampled, reduce(ColumnSums.merge, sums[::-1]), units)
     assert np.array_equal(backwards.quantiles, found.quantiles)
     assert np.allclose(backwards.std, found.std, rtol=1e-12)
+
+
+@given(st.lists(st.integers(0, 6), min_size=1, max_size=30))
+@settings(deadline=None)
+def test_quantiles_of_counted_values_are_exact(values):
+    values = np.sort(np.array(values, float))
+    knots = np.array([*np.unique(values), np.inf])
+    shares = np.linspace(0, 1, 21)
+    counts = count_scores(values[None], knots[None], 1)[0]
+    found = counted_quantiles(knots, counts, values[0], values[-1], shares)
+    assert np.allclose(found, np.quantile(values, shares), atol=1e-12)
+
+
+def test_rows_held_out_are_not_learned_from():
+    X = np.random.default_rng(0).normal(size=(100, 2))
+    detector = RGLD(random_state=0).fit(X)
+    X[[3, 50, 99]] = 1e6
+    units = ColumnUnits(np.zeros(2), np.ones(2), draw_knots(X[:20].T, 100).values)
+    held_out = np.array([1003, 1050, 1099])
+    step = ColumnSumsStep(detector, detector.model_.encoding, held_out, None, units)
+    sums = step.partial(X, 1000)
+    assert sums.n_rows == 97 and sums.high.max() < 10
+    assert step.partial(X[3:4], 1003) is None
+    assert step.fold(None, X[3:4], 1003) is None and step.fold(sums, X[3:4], 1003) is sums
 
 
 def column(values, kind="number", texts=(), **more):
