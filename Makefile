@@ -30,7 +30,7 @@ check-native: .venv/.installed-dev
 		--config-settings cmake.define.RGLD_SANITIZE=ON .
 	$(SANITIZED) -c 'from rgld._kernels import _core; print(_core.__file__)' | tee build/sanitized/tested
 	grep --quiet '^$(CURDIR)/build/sanitized/' build/sanitized/tested
-	$(SANITIZED) -m pytest --quiet --capture=no -m "not own_process" tests/test_kernels.py
+	$(SANITIZED) -m pytest --quiet --capture=no -m "not own_process" tests/test_kernels.py tests/test_merging.py
 	RGLD_CPU=baseline $(SANITIZED) -m pytest --quiet --capture=no -m "not own_process" tests/test_kernels.py -k "any_values or any_projection or several or standardized"
 
 format: .venv/.installed-dev
