@@ -322,7 +322,6 @@ def test_different_texts_are_estimated():
     summary = ColumnSummary.of(column(np.repeat(np.arange(400_000), 3), "text", ids))
     assert len(summary.counts) == _survey.MOST_COUNTED and not summary.is_whole
     assert summary.n_different == pytest.approx(400_000, rel=0.02)
-    assert summary.n_texts == pytest.approx(1_200_000, rel=0.02)
     assert set(summary.counts.values()) == {3}
 
 

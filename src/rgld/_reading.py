@@ -194,7 +194,7 @@ def _counted_texts(raw: RawColumn, summary: ColumnSummary | None) -> tuple[tuple
     n_others = summary.n_rows - summary.n_missing - known.total()
     factor = n_others / max(1, sum(others.values()))
     if n_others:
-        known = known + Counter({text: max(1, int(n * factor)) for text, n in others.items()})
+        known = known + Counter({text: int(n * factor) for text, n in others.items()})
     return tuple(known), np.array(list(known.values()), dtype=np.intp), summary.n_missing
 
 

@@ -54,11 +54,6 @@ class ColumnSummary:
         return self.below == 1.0
 
     @property
-    def n_texts(self) -> float:
-        """Rows with a text; of an incomplete count, those of the texts that are counted, in proportion."""
-        return self.counts.total() / self.below
-
-    @property
     def n_different(self) -> float:
         """Different texts, estimated from the hashes where not all are counted."""
         return len(self.counts) / self.below

@@ -376,7 +376,7 @@ class InPasses:
         self.sums: ColumnSums | None = None
 
     def column_statistics(self, n_quantiles: int) -> ColumnStatistics:
-        """Return the statistics of every column: moments and range of all rows, quantiles of the sample."""
+        """Return the statistics of every column, of all rows; what is told by distinct values is the sample's."""
         sampled = _kernels.column_statistics(self.sample, self.threads, n_quantiles)
         unit = np.where(sampled.std > 0, sampled.std, 1.0)
         units = ColumnUnits(sampled.mean, unit, draw_knots(self.sample.T, self.n_rows, COLUMN_STEPS).values)
@@ -432,7 +432,7 @@ class InPasses:
         sampled = mean_of_branches(*_kernels.branch_scores(self.rows, model), model.local_weight)
         knots = draw_knots(sampled[None], self.n_counted)
         counted = self.passes.run(AnomalyScoresStep(*self.counting_step, model, knots))
-        low, high = float(counted.lowest[0]), float(counted.highest[0, -1])
+        low, high = float(counted.lowest[0]), max(float(counted.highest[0, -1]), float(sampled.max()))
         return float(counted_quantiles(knots.values[0], counted.counts[0], low, high, np.array([rank]))[0])
 
 

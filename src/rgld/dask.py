@@ -121,7 +121,6 @@ class Partitions:
         self.starts = np.cumsum([0, *lengths])
         self.chains = _chains(parts)
         self.parts = _packed(parts)
-        self.n_passes = 0
 
     @property
     def n_rows(self) -> int:
@@ -130,7 +129,6 @@ class Partitions:
 
     def run(self, step: Step[State]) -> State:
         """Go through the table once."""
-        self.n_passes += 1
         shared = delayed(step, traverse=False)
         fold, merge = delayed(_fold), delayed(_merge)
         states = []
