@@ -1,12 +1,16 @@
-// The core for Python: arrays in and out, the GIL released, Ctrl-C heard. The only file that knows Python.
+// The core as a Python module: takes and returns arrays, releases the GIL, and stops on Ctrl-C. No other file knows
+// Python.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <chrono>
 #include <cmath>
+#include <exception>
+#include <thread>
 #include <type_traits>
 
 #include "branches.h"
@@ -25,6 +29,7 @@ using In = nb::ndarray<const T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Out = nb::ndarray<nb::numpy, T>;
 
+// A copy that no other thread can change. What is checked must be copied first.
 template <class Array>
 auto copied(const Array& array) {
     using T = std::remove_const_t<typename Array::Scalar>;
@@ -56,16 +61,38 @@ Matrix matrix_of(const AnyMatrix& X) {
     return {X.data(), is_double, X.shape(0), X.shape(1), ptrdiff_t(X.stride(0)), ptrdiff_t(X.stride(1))};
 }
 
-// Runs work without the GIL, on n_threads, until it is done or a signal handler raises.
+// Calls `acquire`, which takes the GIL. When Python exits, it ends a daemon thread that asks for the GIL by unwinding
+// its stack. The core could have threads running, and unwinding over them would abort the process: wait for its end
+// instead.
+template <class Acquire>
+auto acquire_gil(Acquire&& acquire) {
+    try {
+        return acquire();
+    } catch (...) {
+        for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+    }
+}
+
+bool is_interrupted() {
+    const PyGILState_STATE state = acquire_gil(PyGILState_Ensure);
+    const bool interrupted = PyErr_CheckSignals() != 0;
+    PyGILState_Release(state);
+    return interrupted;
+}
+
+// Runs work on n_threads without holding the GIL, until it is done or a signal handler raises an exception.
 template <class Work>
 void run_freely(int n_threads, Work&& work) {
-    const Run run{n_threads, [] {
-                      nb::gil_scoped_acquire hold;
-                      return PyErr_CheckSignals() != 0;
-                  }};
+    std::exception_ptr failure;
+    PyThreadState* thread = PyEval_SaveThread();
     try {
-        nb::gil_scoped_release release;
-        work(run);
+        work(Run{n_threads, is_interrupted});
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    acquire_gil([thread] { PyEval_RestoreThread(thread); });
+    try {
+        if (failure) std::rethrow_exception(failure);
     } catch (const Interrupted&) {
         nb::raise_python_error();
     }
@@ -86,18 +113,22 @@ struct PyRows {
     }
 };
 
-void require_rows(const PyRows& table, const int64_t* numbers, size_t count) {
-    for (size_t i = 0; i < count; ++i)
-        require(numbers[i] >= 0 && size_t(numbers[i]) < table.rows.n_rows(), "a row is not in the table");
+template <class Array>
+std::vector<int64_t> row_indices(const PyRows& table, const Array& given) {
+    std::vector<int64_t> indices = copied(given);
+    for (const int64_t index : indices)
+        require(index >= 0 && size_t(index) < table.rows.n_rows(), "a row is not in the table");
+    return indices;
 }
 
 Views views_of(const In<int32_t, 2>& features, const In<float, 3>& projection, size_t n_columns) {
     require(features.shape(0) == projection.shape(0) && features.shape(1) == projection.shape(1),
             "features and projection have different shapes");
     require(projection.size() > 0, "a view has features and dimensions");
-    for (size_t i = 0; i < features.size(); ++i)
-        require(features.data()[i] >= 0 && size_t(features.data()[i]) < n_columns, "a feature is not a column");
-    return Views(features.shape(0), features.shape(1), projection.shape(2), copied(features), copied(projection));
+    std::vector<int32_t> columns = copied(features);
+    for (const int32_t column : columns)
+        require(column >= 0 && size_t(column) < n_columns, "a feature is not a column");
+    return Views(features.shape(0), features.shape(1), projection.shape(2), std::move(columns), copied(projection));
 }
 
 struct PyBranch {
@@ -116,11 +147,14 @@ template <class T>
 Cdf<T> cdf_of(const PyKnots& given, double n_rows, double smallest_range) {
     using Level = decltype(Knot<T>::level);
     const auto& [values, ranks] = given;
+    require(values.size() > 0 && values.size() <= kMaxKnots && values.size() == ranks.size(),
+            "a distribution has as many values as ranks");
     const double unit = rank_unit(n_rows);
     std::vector<Knot<T>> knots(values.size());
-    // Levels are whole numbers: rounded, they are those the ranks were made of, to the bit.
+    // Levels are whole numbers: rounding restores those that the ranks were made of, to the bit. It must not make 0 or
+    // 1 of a rank.
     for (size_t j = 0; j < knots.size(); ++j)
-        knots[j] = {T(values.data()[j]), Level(std::rint(ranks.data()[j] * unit))};
+        knots[j] = {T(values.data()[j]), Level(clipped(std::rint(ranks.data()[j] * unit), 1.0, unit - 1.0))};
     return Cdf<T>(std::move(knots), n_rows, smallest_range);
 }
 
@@ -134,20 +168,27 @@ nb::tuple knots_of(const Cdf<T>& cdf, double unit) {
     return nb::make_tuple(array_of(std::move(values)), array_of(std::move(ranks)));
 }
 
-// Where the scores of each view, (T, n), lie among its knots, (T, J), increasing and padded with infinities: (T, 2J + 1)
-// counts, see Cdf::count.
+const Cdf<double>& branch_of(const BranchRanks& ranks) {
+    require(ranks.branch.has_value(), "the distribution of the branch is not known yet");
+    return *ranks.branch;
+}
+
+// Counts of where the scores of each view, (T, n), lie among its knots, (T, J), which increase and are padded with
+// infinities. The shape of the counts is (T, 2J + 1), see Cdf::count.
 template <class T>
 Out<int64_t> counted(In<T, 2> scores, In<double, 2> knots, int n_threads) {
-    const size_t n_views = scores.shape(0), n = scores.shape(1), most = knots.shape(1), size = 2 * most + 1;
-    require(knots.shape(0) == n_views && most > 0 && most <= kMostKnots, "each view has its knots");
-    for (size_t t = 0; t < n_views; ++t)
-        require(std::isfinite(knots.data()[t * most]), "each view has a knot");
+    const size_t n_views = scores.shape(0), n = scores.shape(1), max_knots = knots.shape(1), size = 2 * max_knots + 1;
+    require(knots.shape(0) == n_views && max_knots > 0 && max_knots <= kMaxKnots, "each view has its knots");
     std::vector<int64_t> counts(n_views * size);
     run_freely(n_threads, [&](const Run& run) {
         run_tasks(run, n_views, [&](size_t t, size_t) {
             std::vector<Knot<T>> own;
-            for (size_t j = 0; j < most && std::isfinite(knots.data()[t * most + j]); ++j)
-                own.push_back({T(knots.data()[t * most + j]), 0});
+            for (size_t j = 0; j < max_knots; ++j) {
+                const double value = read_once(knots.data() + t * max_knots + j);
+                if (!std::isfinite(value)) break;
+                own.push_back({T(value), 0});
+            }
+            require(!own.empty(), "each view has a knot");
             Cdf<T>(std::move(own), 1.0, 1.0).count(scores.data() + t * n, n, counts.data() + t * size);
         });
     });
@@ -158,15 +199,21 @@ Out<int64_t> counted(In<T, 2> scores, In<double, 2> knots, int n_threads) {
 
 NB_MODULE(_core, m) {
     m.doc() = "The compiled core: see core/.";
+    // An RGLD_CPU that this processor does not have ends the import, not the first call.
+    kernels();
+    // A daemon thread may hold arrays and models when Python exits: nothing to tell the user.
+    nb::set_leak_warnings(false);
     m.def("instruction_set", [] { return std::string(kernels().name); });
 
-    // Fused multiply-adds per second of one thread, a lane of a vector counted as one.
+    // Fused multiply-adds per second of one thread. Each lane of a vector counts.
     m.def("fused_rate", [](size_t n_rounds) {
-        nb::gil_scoped_release release;
-        const auto start = std::chrono::steady_clock::now();
-        volatile float result = kernels().busy(n_rounds);
-        (void)result;
-        const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+        std::chrono::duration<double> elapsed{};
+        run_freely(1, [&](const Run&) {
+            const auto start = std::chrono::steady_clock::now();
+            volatile float result = kernels().busy(n_rounds);
+            (void)result;
+            elapsed = std::chrono::steady_clock::now() - start;
+        });
         return double(n_rounds * kBusyRound) / elapsed.count();
     });
 
@@ -174,34 +221,35 @@ NB_MODULE(_core, m) {
         const Matrix matrix = matrix_of(X);
         ColumnStatistics statistics(matrix.n_columns, n_quantiles);
         run_freely(n_threads, [&](const Run& run) { statistics.learn(matrix, largest, run); });
-        return nb::make_tuple(array_of(std::move(statistics.numbers), {matrix.n_columns, kColumnNumbers}),
+        return nb::make_tuple(array_of(std::move(statistics.statistics), {matrix.n_columns, kStatistics}),
                               array_of(std::move(statistics.quantiles), {matrix.n_columns, n_quantiles}));
     });
 
     nb::class_<Scaling>(m, "Scaling")
-        .def("__init__", [](Scaling* self, const std::vector<std::string>& kinds, In<double, 1> center,
-                            In<double, 1> scale, In<double, 1> shift, In<double, 1> unit, In<double, 2> quantiles,
-                            double largest_value) {
-            require(!kinds.empty() && center.size() > 0 && center.size() % kinds.size() == 0,
-                    "a scaling has a kind and columns");
-            const size_t n = center.size(), d = n / kinds.size();
-            require(scale.size() == n && shift.size() == n && unit.size() == n,
-                    "the arrays of a scaling have different lengths");
-            Scaling scaling{d, {}, copied(center), copied(scale), copied(shift), copied(unit), {}, largest_value};
-            for (const std::string& kind : kinds) {
-                const bool by_quantiles = kind == "quantile";
-                require(!by_quantiles || (quantiles.shape(0) == d && quantiles.shape(1) > 0),
-                        "the arrays of a scaling have different lengths");
-                scaling.kinds.push_back(by_quantiles         ? Scaling::Kind::kQuantile
-                                        : kind == "arcsinh" ? Scaling::Kind::kArcsinh
-                                                             : Scaling::Kind::kLinear);
-            }
-            if (quantiles.shape(1) > 0)
-                for (size_t c = 0; c < d; ++c)
-                    scaling.curves.push_back(
-                        quantile_curve(quantiles.data() + c * quantiles.shape(1), quantiles.shape(1)));
-            new (self) Scaling(std::move(scaling));
-        });
+        .def("__init__",
+             [](Scaling* self, const std::vector<std::string>& kinds, In<double, 1> center, In<double, 1> scale,
+                In<double, 1> shift, In<double, 1> unit, In<double, 2> quantiles, double largest_value) {
+                 require(!kinds.empty() && center.size() > 0 && center.size() % kinds.size() == 0,
+                         "a scaling has a kind and columns");
+                 const size_t n = center.size(), d = n / kinds.size();
+                 require(scale.size() == n && shift.size() == n && unit.size() == n,
+                         "the arrays of a scaling have different lengths");
+                 Scaling scaling{d, {}, copied(center), copied(scale), copied(shift), copied(unit), {}, largest_value};
+                 for (const std::string& kind : kinds) {
+                     const bool by_quantiles = kind == "quantile";
+                     require(!by_quantiles ||
+                                 (quantiles.shape(0) == d && quantiles.shape(1) > 0 && quantiles.shape(1) <= kMaxKnots),
+                             "the arrays of a scaling have different lengths");
+                     scaling.kinds.push_back(by_quantiles        ? Scaling::Kind::kQuantile
+                                             : kind == "arcsinh" ? Scaling::Kind::kArcsinh
+                                                                 : Scaling::Kind::kLinear);
+                 }
+                 if (quantiles.shape(1) > 0)
+                     for (size_t c = 0; c < d; ++c)
+                         scaling.curves.push_back(
+                             quantile_curve(quantiles.data() + c * quantiles.shape(1), quantiles.shape(1)));
+                 new (self) Scaling(std::move(scaling));
+             });
 
     nb::class_<PyRows>(m, "Rows")
         .def("__init__",
@@ -215,56 +263,70 @@ NB_MODULE(_core, m) {
                  run_freely(n_threads, [&](const Run& run) { self.rows.moments(run, mean.data(), std.data()); });
                  return nb::make_tuple(array_of(std::move(mean)), array_of(std::move(std)));
              })
-        .def("take", [](const PyRows& self, In<int64_t, 1> numbers) {
-            require_rows(self, numbers.data(), numbers.size());
-            const size_t n = numbers.size(), d = self.rows.n_columns();
+        .def("take", [](const PyRows& self, In<int64_t, 1> given) {
+            const std::vector<int64_t> indices = row_indices(self, given);
+            const size_t n = indices.size(), d = self.rows.n_columns();
             std::vector<int32_t> all(d);
             for (size_t c = 0; c < d; ++c) all[c] = int32_t(c);
             std::vector<float> columns(d * n);
-            self.rows.take(numbers.data(), n, all.data(), d, columns.data(), n);
+            self.rows.take(indices.data(), n, all.data(), d, columns.data(), n);
             return array_of(std::move(columns), {d, n});
         });
 
     m.def("project_rows", [](const PyRows& table, In<int32_t, 2> features, In<float, 3> projection,
-                             In<int64_t, 2> numbers, int n_threads) {
+                             In<int64_t, 2> given, int n_threads) {
         const Views views = views_of(features, projection, table.rows.n_columns());
-        require(numbers.shape(0) == views.n_views, "each view has its rows");
-        require_rows(table, numbers.data(), numbers.size());
-        const size_t n = numbers.shape(1);
+        require(given.shape(0) == views.n_views, "each view has its rows");
+        const std::vector<int64_t> indices = row_indices(table, given);
+        const size_t n = given.shape(1);
         std::vector<float> projected(views.n_views * views.n_out * n);
-        run_freely(n_threads, [&](const Run& run) {
-            project_rows(table.rows, views, numbers.data(), n, run, projected.data());
-        });
+        run_freely(n_threads,
+                   [&](const Run& run) { project_rows(table.rows, views, indices.data(), n, run, projected.data()); });
         return array_of(std::move(projected), {views.n_views, views.n_out, n});
     });
 
     m.def("pair_distances", [](const PyRows& table, In<int32_t, 2> features, In<float, 3> projection,
-                               In<int64_t, 1> numbers, size_t n_pairs, double smallest, int n_threads) {
-        require_rows(table, numbers.data(), numbers.size());
-        require(n_pairs > 0 && numbers.size() > 1 && (n_pairs - 1) / numbers.size() + 1 < numbers.size(),
+                               In<int64_t, 1> given, size_t n_pairs, double smallest, int n_threads) {
+        const std::vector<int64_t> indices = row_indices(table, given);
+        require(n_pairs > 0 && indices.size() > 1 && (n_pairs - 1) / indices.size() + 1 < indices.size(),
                 "more pairs than the rows have");
         const Views views = views_of(features, projection, table.rows.n_columns());
         std::vector<double> median(views.n_views), mean_positive(views.n_views);
         run_freely(n_threads, [&](const Run& run) {
-            pair_distances(table.rows, views, numbers.data(), numbers.size(), n_pairs, smallest, run, median.data(),
+            pair_distances(table.rows, views, indices.data(), indices.size(), n_pairs, smallest, run, median.data(),
                            mean_positive.data());
         });
         return nb::make_tuple(array_of(std::move(median)), array_of(std::move(mean_positive)));
     });
 
     nb::class_<PyBranch>(m, "Branch")
-        .def_static("of_global",
-                    [](size_t n_columns, In<int32_t, 2> features, In<float, 3> directions, In<double, 1> multipliers,
-                       In<float, 3> cos_weights, In<float, 3> sin_weights, In<float, 1> constants) {
-                        Views views = views_of(features, directions, n_columns);
-                        const size_t size = views.n_views * multipliers.size() * views.n_out;
-                        require(cos_weights.size() == size && sin_weights.size() == size &&
-                                    constants.size() == views.n_views,
+        .def_static(
+            "of_global",
+            [](size_t n_columns, In<int32_t, 2> features, In<float, 3> directions, In<double, 1> multipliers,
+               In<float, 3> cos_weights, In<float, 3> sin_weights, In<float, 1> constants) {
+                Views views = views_of(features, directions, n_columns);
+                const size_t size = views.n_views * multipliers.size() * views.n_out;
+                require(cos_weights.size() == size && sin_weights.size() == size && constants.size() == views.n_views,
+                        "the arrays of a branch have different shapes");
+                return PyBranch{
+                    std::make_unique<GlobalBranch>(std::move(views), copied(multipliers), copied(cos_weights),
+                                                   copied(sin_weights), copied(constants)),
+                    n_columns};
+            })
+        .def_static("of_leverage",
+                    [](size_t n_columns, In<int32_t, 2> features, In<float, 3> projection, In<float, 1> linear,
+                       In<float, 3> frequencies, In<float, 2> phases, In<float, 2> mean, In<float, 3> root) {
+                        Views views = views_of(features, projection, n_columns);
+                        const size_t T = views.n_views, r = views.n_out, F = phases.shape(1), P = r + F;
+                        require(linear.size() == T && phases.shape(0) == T && frequencies.shape(0) == T &&
+                                    frequencies.shape(1) == F && frequencies.shape(2) == r && mean.shape(0) == T &&
+                                    mean.shape(1) == P && root.shape(0) == T && root.shape(1) == P &&
+                                    root.shape(2) == P,
                                 "the arrays of a branch have different shapes");
-                        return PyBranch{std::make_unique<GlobalBranch>(std::move(views), copied(multipliers),
-                                                                       copied(cos_weights), copied(sin_weights),
-                                                                       copied(constants)),
-                                        n_columns};
+                        return PyBranch{
+                            std::make_unique<LeverageBranch>(std::move(views), F, copied(linear), copied(frequencies),
+                                                             copied(phases), copied(mean), copied(root)),
+                            n_columns};
                     })
         .def_static("of_local",
                     [](size_t n_columns, In<int32_t, 2> features, In<float, 3> projection, In<float, 3> references,
@@ -287,20 +349,31 @@ NB_MODULE(_core, m) {
                  });
                  return nb::make_tuple(array_of(std::move(phi), {T, M, D}), array_of(std::move(phi_phi), {T, M, D, D}));
              })
+        .def("leverage_sums",
+             [](const PyBranch& self, const PyRows& table, In<int64_t, 1> given, int n_threads) {
+                 const auto& branch = dynamic_cast<const LeverageBranch&>(self.for_rows(table));
+                 const std::vector<int64_t> indices = row_indices(table, given);
+                 const size_t T = branch.n_views(), P = branch.n_features();
+                 std::vector<double> phi(T * P), phi_phi(T * P * P);
+                 run_freely(n_threads, [&](const Run& run) {
+                     branch.sums(table.rows, indices.data(), indices.size(), run, phi.data(), phi_phi.data());
+                 });
+                 return nb::make_tuple(array_of(std::move(phi), {T, P}), array_of(std::move(phi_phi), {T, P, P}));
+             })
         .def("view_scores",
              [](const PyBranch& self, const PyRows& table, int n_threads) {
                  const Branch& branch = self.for_rows(table);
                  const size_t T = branch.n_views(), n = table.rows.n_rows();
                  std::vector<float> scores(T * n);
-                 run_freely(n_threads,
-                            [&](const Run& run) { view_scores(table.rows, branch, run, scores.data()); });
+                 run_freely(n_threads, [&](const Run& run) { view_scores(table.rows, branch, run, scores.data()); });
                  return array_of(std::move(scores), {T, n});
              })
         .def("fit_ranks", [](const PyBranch& self, const PyRows& table, size_t exact_size, In<double, 1> grid,
                              double smallest_range, In<float, 1> smallest, double smallest_scale,
                              std::pair<float, float> bounds, int n_threads) {
             const Branch& branch = self.for_rows(table);
-            require(exact_size <= kMostKnots && 2 * grid.size() <= kMostKnots, "too many knots");
+            require(exact_size <= kMaxKnots && 2 * grid.size() <= kMaxKnots, "too many knots");
+            require(table.rows.n_rows() <= exact_size || grid.size() > 0, "many rows need a grid of ranks");
             require(smallest.size() == 0 || smallest.size() == branch.n_views(), "a view has a smallest score");
             const CdfRules rules{exact_size, copied(grid), smallest_range};
             const StandardRules standard_rules{copied(smallest), smallest_scale, {bounds.first, bounds.second}};
@@ -311,24 +384,27 @@ NB_MODULE(_core, m) {
         });
 
     nb::class_<BranchRanks>(m, "Ranks")
-        // The knots of the views' distributions, or their standards, (T, 3), and the knots of the branch's, last.
-        .def("__init__", [](BranchRanks* self, std::vector<PyKnots> knots, In<float, 2> standards,
-                            std::pair<float, float> bounds, double n_rows, double smallest_range) {
-            require(!knots.empty(), "a branch has a distribution");
-            require(standards.shape(1) == 3 && (standards.shape(0) == 0 || knots.size() == 1),
-                    "view scores are ranked or standardized");
-            for (const auto& [values, ranks] : knots)
-                require(values.size() > 0 && values.size() <= kMostKnots && values.size() == ranks.size(),
-                        "a distribution has as many values as ranks");
-            std::vector<Cdf<float>> views;
-            for (size_t t = 0; t + 1 < knots.size(); ++t)
-                views.push_back(cdf_of<float>(knots[t], n_rows, smallest_range));
-            std::vector<Standard> given(standards.shape(0));
-            for (size_t t = 0; t < given.size(); ++t)
-                given[t] = {standards.data()[3 * t], standards.data()[3 * t + 1], standards.data()[3 * t + 2]};
-            new (self) BranchRanks{std::move(views), std::move(given), {bounds.first, bounds.second},
-                                   cdf_of<double>(knots.back(), n_rows, smallest_range), rank_unit(n_rows)};
-        })
+        // Takes the knots of the views' distributions or their standards, (T, 3), and the knots of the branch's
+        // distribution if it is known.
+        .def("__init__",
+             [](BranchRanks* self, std::vector<PyKnots> view_knots, In<float, 2> standards,
+                std::optional<PyKnots> branch_knots, std::pair<float, float> bounds, double n_rows,
+                double smallest_range) {
+                 require(standards.shape(1) == 3 && (standards.shape(0) == 0) != view_knots.empty(),
+                         "view scores are either ranked or standardized");
+                 std::vector<Cdf<float>> views;
+                 for (const PyKnots& knots : view_knots) views.push_back(cdf_of<float>(knots, n_rows, smallest_range));
+                 std::optional<Cdf<double>> branch;
+                 if (branch_knots) branch = cdf_of<double>(*branch_knots, n_rows, smallest_range);
+                 std::vector<Standard> given(standards.shape(0));
+                 for (size_t t = 0; t < given.size(); ++t)
+                     given[t] = {standards.data()[3 * t], standards.data()[3 * t + 1], standards.data()[3 * t + 2]};
+                 new (self) BranchRanks{std::move(views),
+                                        std::move(given),
+                                        {bounds.first, bounds.second},
+                                        std::move(branch),
+                                        rank_unit(n_rows)};
+             })
         .def("standards",
              [](const BranchRanks& self) {
                  std::vector<float> found;
@@ -336,15 +412,15 @@ NB_MODULE(_core, m) {
                  const size_t n = self.standards.size();
                  return array_of(std::move(found), {n, 3});
              })
-        // The values and ranks of one view's knots, or of the branch's (view = number of views).
-        .def("knots",
-             [](const BranchRanks& self, size_t view) {
-                 require(view <= self.views.size(), "no such view");
-                 return view < self.views.size() ? knots_of(self.views[view], self.unit)
-                                                 : knots_of(self.branch, self.unit);
+        // Values and ranks of the knots, for each view that is ranked.
+        .def("view_knots",
+             [](const BranchRanks& self) {
+                 nb::list found;
+                 for (const Cdf<float>& view : self.views) found.append(knots_of(view, self.unit));
+                 return found;
              })
-        // Views that are ranked.
-        .def_prop_ro("n_views", [](const BranchRanks& self) { return self.views.size(); })
+        // The same for the branch, whose distribution must be known.
+        .def("branch_knots", [](const BranchRanks& self) { return knots_of(branch_of(self), self.unit); })
         // The rank of each score in one view's distribution, or in the branch's (view = number of views).
         .def("normalized_rank", [](const BranchRanks& self, size_t view, In<double, 1> scores) {
             require(view <= self.views.size(), "no such view");
@@ -353,7 +429,7 @@ NB_MODULE(_core, m) {
                 const std::vector<float> narrow(scores.data(), scores.data() + scores.size());
                 self.views[view].add_ranks(narrow.data(), narrow.size(), ranks.data());
             } else {
-                self.branch.add_ranks(scores.data(), scores.size(), ranks.data());
+                branch_of(self).add_ranks(scores.data(), scores.size(), ranks.data());
             }
             for (double& rank : ranks) rank /= self.unit;
             return array_of(std::move(ranks));
@@ -369,6 +445,7 @@ NB_MODULE(_core, m) {
         for (const auto& [branch, ranks] : branches) {
             require(branch != nullptr && ranks != nullptr, "a branch has distributions");
             require(branch->branch->n_views() == ranks->n_views(), "a branch has a distribution per view");
+            if (is_ranked) branch_of(*ranks);
             scores.emplace_back(table.rows.n_rows());
             ranked.push_back({&branch->for_rows(table), ranks, scores.back().data(), is_ranked});
         }

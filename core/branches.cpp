@@ -1,20 +1,19 @@
 #include "branches.h"
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <optional>
 
-#include "columns.h"
-
 namespace rgld {
 namespace {
 
-constexpr size_t kSlabFloats = 48 * 1024 * 1024;       // 192 MiB of view scores at a time
-constexpr size_t kColumnShares = 4;  // for a few threads
+constexpr size_t kSlabFloats = 48 * 1024 * 1024;  // 192 MiB of view scores at a time
+constexpr size_t kColumnGroups = 4;               // tasks that read columns, for a few threads
 constexpr size_t kFewRuns = 8;
 
-// Working memory of one thread, made when the thread first needs it. Aligned for the widest vector.
+// Working memory of each thread, allocated when the thread first needs it and aligned for the widest vector.
 class Workspace {
   public:
     explicit Workspace(size_t n_workers) : buffers_(n_workers) {}
@@ -86,19 +85,29 @@ void GlobalBranch::view_scores(size_t t, const float* columns, size_t stride, si
     }
 }
 
+namespace {
+
+// Squares (D, D) of which only the upper triangle was added up.
+void mirror(double* squares, size_t count, size_t D) {
+    for (size_t square = 0; square < count; ++square, squares += D * D)
+        for (size_t a = 0; a < D; ++a)
+            for (size_t b = 0; b < a; ++b) squares[a * D + b] = squares[b * D + a];
+}
+
+}  // namespace
+
 void GlobalBranch::embedding_sums(const Rows& rows, const Run& run, double* phi, double* phi_phi) const {
     const size_t T = n_views(), D = directions_.n_out, M = factors_.size(), stride = rows.stride();
     const size_t size = T * M * D * (D + 1);
     const SumRuns runs(rows.n_blocks(), size);
     std::vector<double> partial(runs.count * size);
     Workspace workspace(workers(run));
-    // Few runs, for large sums: each view is a task of its own.
+    // Large sums allow few runs, too few for the threads: each view is then a task of its own.
     const size_t n_groups = runs.count < kFewRuns ? T : 1, views_per_group = T / n_groups;
     run_tasks(run, runs.count * n_groups, [&](size_t task, size_t worker) {
         const size_t part = task / n_groups, first_view = task % n_groups * views_per_group;
         const size_t angles_size = D * kSumRows, columns_size = rows.n_columns() * stride;
-        float* angles =
-            workspace.get(worker, columns_size + angles_size + embedding_scratch(D, M)) + columns_size;
+        float* angles = workspace.get(worker, columns_size + angles_size + embedding_scratch(D, M)) + columns_size;
         double* phi_sum = partial.data() + part * size;
         double* phi_phi_sum = phi_sum + T * M * D;
         for (size_t block = runs.begin(part); block < runs.end(part); ++block) {
@@ -120,11 +129,72 @@ void GlobalBranch::embedding_sums(const Rows& rows, const Run& run, double* phi,
         for (size_t i = 0; i < T * M * D; ++i) phi[i] += from[i];
         for (size_t i = 0; i < T * M * D * D; ++i) phi_phi[i] += from[T * M * D + i];
     }
-    for (size_t view = 0; view < T * M; ++view) {
-        double* square = phi_phi + view * D * D;
-        for (size_t a = 0; a < D; ++a)
-            for (size_t b = 0; b < a; ++b) square[a * D + b] = square[b * D + a];
+    mirror(phi_phi, T * M, D);
+}
+
+std::vector<float> pack_root(const float* root, size_t n_features) {
+    std::vector<float> packed;
+    for (size_t first = 0; first < n_features; first += kRootRows)
+        for (size_t j = 0; j < first + kRootRows; ++j)
+            for (size_t a = first; a < first + kRootRows; ++a)
+                packed.push_back(a < n_features && j <= a ? root[a * n_features + j] : 0.0f);
+    return packed;
+}
+
+LeverageBranch::LeverageBranch(Views views, size_t n_cosines, std::vector<float> linear, std::vector<float> frequencies,
+                               std::vector<float> phases, std::vector<float> mean, const std::vector<float>& root)
+    : views_(std::move(views)),
+      n_cosines_(n_cosines),
+      linear_(std::move(linear)),
+      frequencies_(std::move(frequencies)),
+      phases_(std::move(phases)),
+      mean_(std::move(mean)) {
+    const size_t P = n_features();
+    for (size_t t = 0; t < views_.n_views; ++t) roots_.push_back(pack_root(root.data() + t * P * P, P));
+}
+
+LeverageView LeverageBranch::view(size_t t) const {
+    return {views_.n_out,
+            n_cosines_,
+            linear_[t],
+            frequencies_.data() + t * n_cosines_ * views_.n_out,
+            phases_.data() + t * n_cosines_,
+            mean_.data() + t * n_features(),
+            roots_[t].data()};
+}
+
+void LeverageBranch::view_scores(size_t t, const float* columns, size_t stride, size_t n_rows, float* scratch,
+                                 float* scores) const {
+    const size_t r = views_.n_out, chunk = views_.chunk();
+    for (size_t start = 0; start < n_rows; start += chunk) {
+        const size_t count = std::min(chunk, n_rows - start);
+        views_.project_fused(t, columns + start, stride, count, scratch, chunk);
+        kernels().leverage_scores(view(t), scratch, chunk, count, scratch + r * chunk, scores + start);
     }
+}
+
+void LeverageBranch::sums(const Rows& rows, const int64_t* indices, size_t count, const Run& run, double* phi,
+                          double* phi_phi) const {
+    const size_t T = n_views(), P = n_features();
+    std::fill(phi, phi + T * P, 0.0);
+    std::fill(phi_phi, phi_phi + T * P * P, 0.0);
+    Workspace workspace(workers(run));
+    run_tasks(run, T, [&](size_t t, size_t worker) {
+        const size_t m = views_.n_used[t], z_size = views_.n_out * kSumRows;
+        float* columns = workspace.get(worker, m * kSumRows + z_size + (kSumRows + 6) * P);
+        float* z = columns + m * kSumRows;
+        std::vector<int32_t> all(m);
+        std::iota(all.begin(), all.end(), 0);
+        for (size_t start = 0; start < count; start += kSumRows) {
+            const size_t n = std::min(kSumRows, count - start);
+            rows.take(indices + start, n, views_.features_of(t), m, columns, kSumRows);
+            kernels().project_fused(columns, kSumRows, n, all.data(), m, views_.projection_of(t), views_.dims[t], z,
+                                    kSumRows);
+            std::fill(z + views_.dims[t] * kSumRows, z + z_size, 0.0f);
+            kernels().leverage_sums(view(t), z, n, z + z_size, phi + t * P, phi_phi + t * P * P);
+        }
+    });
+    mirror(phi_phi, T, P);
 }
 
 LocalBranch::LocalBranch(Views views, const float* references, size_t n_references, size_t n_neighbors)
@@ -147,16 +217,17 @@ void LocalBranch::view_scores(size_t t, const float* columns, size_t stride, siz
     }
 }
 
-// ---- what is learned
+// ---- learning from training rows
 
 namespace {
 
-// One view's projection (r, stride) of the numbered rows.
-std::vector<float> projected_rows(const Rows& rows, const Views& views, size_t t, const int64_t* numbers, size_t count) {
+// The rows with these indices, projected by one view: (r, stride).
+std::vector<float> projected_rows(const Rows& rows, const Views& views, size_t t, const int64_t* indices,
+                                  size_t count) {
     const size_t stride = padded(count, kPack);
     const size_t m = views.n_used[t];
     std::vector<float> columns(m * stride), z(views.n_out * stride);
-    rows.take(numbers, count, views.features_of(t), m, columns.data(), stride);
+    rows.take(indices, count, views.features_of(t), m, columns.data(), stride);
     std::vector<int32_t> all(m);
     std::iota(all.begin(), all.end(), 0);
     kernels().project(columns.data(), stride, count, all.data(), m, views.projection_of(t), views.dims[t], z.data(),
@@ -164,36 +235,80 @@ std::vector<float> projected_rows(const Rows& rows, const Views& views, size_t t
     return z;
 }
 
+// The median of the square roots; of an even number of values, the mean of the two in the middle. The values are not
+// negative, so their bits order as they do; and integers have an order even if a value is NaN.
+//
+// Counting the values in buckets first leaves few for nth_element: 4.7 times as fast as nth_element of all values, of
+// which a fit has 8192 in each view (`make time-sorts`).
+double median_root(const float* squares, size_t n) {
+    // 128 buckets to a factor of two, over 16 factors of two below the largest value. The lowest holds all the rest.
+    constexpr uint32_t kBuckets = 2048;
+    constexpr int kShift = 16;
+    std::vector<uint32_t> keys(n);
+    std::memcpy(keys.data(), squares, n * sizeof(float));
+    uint32_t highest = 0;
+    for (const uint32_t key : keys) highest = std::max(highest, key);
+    const uint32_t lowest = std::max(highest >> kShift, kBuckets - 1) - (kBuckets - 1);
+    const auto bucket = [lowest](uint32_t key) { return std::max(key >> kShift, lowest) - lowest; };
+    uint32_t counts[kBuckets] = {};
+    for (const uint32_t key : keys) ++counts[bucket(key)];
+
+    // The buckets low .. high hold both values in the middle.
+    const size_t upper = n / 2, lower = (n - 1) / 2;
+    uint32_t low = 0;
+    size_t below = 0;
+    while (below + counts[low] <= lower) below += counts[low++];
+    uint32_t high = low;
+    size_t count = counts[low];
+    while (below + count <= upper) count += counts[++high];
+    std::vector<uint32_t> middle(count + 1);  // one more to write those to that are left out
+    size_t next = 0;
+    for (const uint32_t key : keys) {
+        middle[next] = key;
+        next += bucket(key) - low <= high - low;
+    }
+    middle.pop_back();
+    const auto upper_place = middle.begin() + ptrdiff_t(upper - below);
+    std::nth_element(middle.begin(), upper_place, middle.end());
+    const auto root = [](uint32_t key) {
+        float square;
+        std::memcpy(&square, &key, sizeof square);
+        return double(std::sqrt(square));
+    };
+    const uint32_t lower_key = upper == lower ? *upper_place : *std::max_element(middle.begin(), upper_place);
+    return 0.5 * (root(lower_key) + root(*upper_place));
+}
+
 }  // namespace
 
-void project_rows(const Rows& rows, const Views& views, const int64_t* numbers, size_t count, const Run& run,
+void project_rows(const Rows& rows, const Views& views, const int64_t* indices, size_t count, const Run& run,
                   float* projected) {
     run_tasks(run, views.n_views, [&](size_t t, size_t) {
-        const std::vector<float> z = projected_rows(rows, views, t, numbers + t * count, count);
+        const std::vector<float> z = projected_rows(rows, views, t, indices + t * count, count);
         const size_t stride = padded(count, kPack), r = views.n_out;
         for (size_t c = 0; c < r; ++c)
             std::copy_n(z.begin() + ptrdiff_t(c * stride), count, projected + (t * r + c) * count);
     });
 }
 
-void pair_distances(const Rows& rows, const Views& views, const int64_t* numbers, size_t n, size_t n_pairs,
+void pair_distances(const Rows& rows, const Views& views, const int64_t* indices, size_t n, size_t n_pairs,
                     double smallest, const Run& run, double* median_distance, double* mean_positive) {
     const size_t d = rows.n_columns(), r = views.n_out, stride = padded(n, kPack);
-    const size_t most_steps = (n_pairs - 1) / n + 1, z_stride = padded(stride + most_steps, kPack);
+    const size_t n_steps = (n_pairs - 1) / n + 1, z_stride = padded(stride + n_steps, kPack);
     std::vector<float> columns(d * stride);
-    const size_t group = std::max<size_t>(1, d / kColumnShares);
+    const size_t group = std::max<size_t>(1, d / kColumnGroups);
     run_tasks(run, (d + group - 1) / group, [&](size_t task, size_t) {
         const size_t first = task * group, count = std::min(group, d - first);
         std::vector<int32_t> features(count);
         std::iota(features.begin(), features.end(), int32_t(first));
-        rows.take(numbers, n, features.data(), count, columns.data() + first * stride, stride);
+        rows.take(indices, n, features.data(), count, columns.data() + first * stride, stride);
     });
     Workspace workspace(workers(run));
     run_tasks(run, views.n_views, [&](size_t t, size_t worker) {
         float* z = workspace.get(worker, r * z_stride + n_pairs);
         float* squared = z + r * z_stride;
         views.project_fused(t, columns.data(), stride, n, z, z_stride);
-        for (size_t c = 0; c < views.dims[t]; ++c) std::copy_n(z + c * z_stride, most_steps, z + c * z_stride + n);
+        for (size_t c = 0; c < views.dims[t]; ++c) std::copy_n(z + c * z_stride, n_steps, z + c * z_stride + n);
         std::fill_n(squared, n_pairs, 0.0f);
         for (size_t start = 0, step = 1; start < n_pairs; start += n, ++step) {
             const size_t count = std::min(n, n_pairs - start);
@@ -203,8 +318,7 @@ void pair_distances(const Rows& rows, const Views& views, const int64_t* numbers
                 for (size_t i = 0; i < count; ++i) sums[i] += (a[i] - b[i]) * (a[i] - b[i]);
             }
         }
-        const auto [low, high] = middle_values(squared, n_pairs);
-        median_distance[t] = 0.5 * (double(std::sqrt(low)) + double(std::sqrt(high)));
+        median_distance[t] = median_root(squared, n_pairs);
         mean_positive[t] = 0.0;
         if (median_distance[t] > smallest) return;
         double sum = 0.0, count = 0.0;
@@ -224,7 +338,7 @@ void BranchRanks::add(size_t t, float* scores, size_t n, double* sums) const {
 
 namespace {
 
-// The scores of all training rows in some views: (count, n), and what becomes of them.
+// The scores of all training rows in some views: (count, n).
 struct Slab {
     std::vector<float> scores;
     size_t n;
@@ -232,45 +346,34 @@ struct Slab {
     float* of(size_t v) { return scores.data() + v * n; }
 };
 
+template <class T>
+Cdf<T> fit_cdf(const T* scores, size_t n, const CdfRules& rules) {
+    std::vector<T> sorted = comparable(scores, n), buffer;
+    sort_values(sorted, buffer);
+    return Cdf<T>(fit_knots(sorted, rules.exact_size, rules.grid.data(), rules.grid.size()), double(n),
+                  rules.smallest_range);
+}
+
 // Calls work(first, count) for the rows of each block.
 template <class Work>
 void over_blocks(const Rows& rows, const Run& run, Work&& work) {
     run_tasks(run, rows.n_blocks(), [&](size_t block, size_t) { work(rows.first_row(block), rows.n_rows(block)); });
 }
 
-// The distributions of `count` views; adds the rows' ranks to the sums.
+// The distributions of the views in the slab. Adds the ranks of each row to its sum.
 std::vector<Cdf<float>> rank_views(const Rows& rows, Slab& slab, size_t count, const CdfRules& rules, const Run& run,
                                    double* sums) {
-    const size_t n = slab.n;
-    const bool exact = n <= std::min(rules.exact_size, kMostKnots);
-    std::vector<std::pair<std::vector<Placed>, std::vector<uint16_t>>> placed(workers(run));
     std::vector<std::optional<Cdf<float>>> cdfs(count);
-    run_tasks(run, count, [&](size_t v, size_t worker) {
-        std::vector<Knot<float>> knots;
-        if (exact) {
-            knots = fit_knots_and_rank(slab.of(v), n, placed[worker].first, placed[worker].second);
-        } else {
-            std::vector<float> sorted(slab.of(v), slab.of(v) + n), buffer;
-            radix_sort(sorted, buffer);
-            knots = fit_knots(sorted, rules.exact_size, rules.grid.data(), rules.grid.size());
-        }
-        cdfs[v].emplace(std::move(knots), double(n), rules.smallest_range);
-    });
+    run_tasks(run, count, [&](size_t v, size_t) { cdfs[v].emplace(fit_cdf(slab.of(v), slab.n, rules)); });
     over_blocks(rows, run, [&](size_t first, size_t size) {
-        for (size_t v = 0; v < count; ++v) {
-            const float* scores = slab.of(v) + first;
-            if (exact)
-                for (size_t i = 0; i < size; ++i) sums[first + i] += double(scores[i]);
-            else
-                cdfs[v]->add_ranks(scores, size, sums + first);
-        }
+        for (size_t v = 0; v < count; ++v) cdfs[v]->add_ranks(slab.of(v) + first, size, sums + first);
     });
     std::vector<Cdf<float>> found;
     for (auto& cdf : cdfs) found.push_back(std::move(*cdf));
     return found;
 }
 
-// The standards of views start .. start + count - 1; adds the rows' standardized scores to the sums.
+// The standards of views start .. start + count - 1. Adds the standardized scores of each row to its sum.
 std::vector<Standard> standardize_views(const Rows& rows, Slab& slab, size_t start, size_t count,
                                         const StandardRules& rules, const Run& run, double* sums) {
     std::vector<Standard> standards(count);
@@ -288,8 +391,8 @@ std::vector<Standard> standardize_views(const Rows& rows, Slab& slab, size_t sta
 
 }  // namespace
 
-FittedRanks fit_ranks(const Rows& rows, const Branch& branch, const CdfRules& rules, const StandardRules& standard_rules,
-                      const Run& run) {
+FittedRanks fit_ranks(const Rows& rows, const Branch& branch, const CdfRules& rules,
+                      const StandardRules& standard_rules, const Run& run) {
     const size_t n = rows.n_rows(), T = branch.n_views(), stride = rows.stride();
     const size_t columns_size = rows.n_columns() * stride;
     const size_t group = std::min(T, std::max<size_t>(1, kSlabFloats / n));
@@ -320,10 +423,7 @@ FittedRanks fit_ranks(const Rows& rows, const Branch& branch, const CdfRules& ru
     for (double& sum : sums) sum = mean_rank(sum, T, sum_unit);
     FittedRanks fitted;
     fitted.scores.assign(n, 0.0);
-    std::vector<double> sorted = sums, buffer;
-    radix_sort(sorted, buffer);
-    Cdf<double> cdf(fit_knots(sorted, rules.exact_size, rules.grid.data(), rules.grid.size()), double(n),
-                    rules.smallest_range);
+    Cdf<double> cdf = fit_cdf(sums.data(), n, rules);
     over_blocks(rows, run, [&](size_t first, size_t size) {
         cdf.add_ranks(sums.data() + first, size, fitted.scores.data() + first);
         for (size_t i = first; i < first + size; ++i) fitted.scores[i] /= unit;
@@ -333,7 +433,7 @@ FittedRanks fit_ranks(const Rows& rows, const Branch& branch, const CdfRules& ru
     return fitted;
 }
 
-// ---- what is asked
+// ---- scores of any rows
 
 void view_scores(const Rows& rows, const Branch& branch, const Run& run, float* scores) {
     const size_t stride = rows.stride(), columns_size = rows.n_columns() * stride;
@@ -374,7 +474,7 @@ void score(const Rows& rows, const std::vector<RankedBranch>& branches, const Ru
                 continue;
             }
             std::fill(scores, scores + count, 0.0);
-            ranked.ranks->branch.add_ranks(sums.data(), count, scores);
+            ranked.ranks->branch->add_ranks(sums.data(), count, scores);
             for (size_t i = 0; i < count; ++i) scores[i] /= ranked.ranks->unit;
         }
     });

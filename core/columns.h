@@ -1,8 +1,7 @@
-// Column statistics, see rgld/_preprocess.py.
+// Column statistics. The NumPy twin is src/rgld/_model/scaling.py.
 #pragma once
 
 #include <cstddef>
-#include <utility>
 #include <vector>
 
 #include "parallel.h"
@@ -10,22 +9,20 @@
 
 namespace rgld {
 
-// mean, std, median, iqr, range, skewness, tail weight, distinct values, rows at the most frequent value
-constexpr size_t kColumnNumbers = 9;
+// The statistics of a column are its mean, std, median, iqr, range, skewness, tail weight, number of distinct values,
+// and number of rows with the most frequent value.
+constexpr size_t kStatistics = 9;
 
 struct ColumnStatistics {
     size_t n_quantiles;
-    std::vector<double> numbers;    // (d, kColumnNumbers)
-    std::vector<double> quantiles;  // (d, n_quantiles)
+    std::vector<double> statistics;  // (d, kStatistics)
+    std::vector<double> quantiles;   // (d, n_quantiles)
 
     ColumnStatistics(size_t n_columns, size_t n_quantiles)
-        : n_quantiles(n_quantiles), numbers(n_columns * kColumnNumbers), quantiles(n_columns * n_quantiles) {}
+        : n_quantiles(n_quantiles), statistics(n_columns * kStatistics), quantiles(n_columns * n_quantiles) {}
 
     // Values are clipped to +- largest.
     void learn(const Matrix& X, double largest, const Run& run);
 };
-
-// The two values in the middle; one and the same for an odd number of values. None may be negative.
-std::pair<float, float> middle_values(const float* values, size_t n);
 
 }  // namespace rgld

@@ -1,4 +1,4 @@
-// Which kernels this processor runs.
+// Chooses the kernels for this processor.
 #include <cstdlib>
 #include <stdexcept>
 #include <string>

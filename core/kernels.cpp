@@ -1,6 +1,6 @@
 // The kernels of one instruction set: compiled once for each, with RGLD_NAMESPACE and RGLD_LANES given by the build.
-// Nothing here may call an inline function of the standard library: the linker could give its copy, made with this
-// file's instructions, to code that runs on any processor.
+// Nothing here may call an inline function of the standard library: the linker keeps one copy of it, which could be the
+// one compiled here, with instructions that another processor does not have.
 #include "kernels.h"
 
 #include "vec.h"
@@ -10,12 +10,24 @@ namespace {
 
 using rgld::GlobalView;
 using rgld::kBatch;
+using rgld::kLargestForm;
 using rgld::kPack;
+using rgld::kRootRows;
 using rgld::kSumRows;
+using rgld::LeverageView;
+
+// ---- choice
+
+RGLD_INLINE Floats chosen(Ints mask, Floats yes, Floats no) {
+    return (Floats)((mask & (Ints)yes) | (~mask & (Ints)no));
+}
+RGLD_INLINE Doubles chosen(Longs mask, Doubles yes, Doubles no) {
+    return (Doubles)((mask & (Longs)yes) | (~mask & (Longs)no));
+}
 
 // ---- projection
 
-// Tile outputs at a time stay in registers while the features are walked once.
+// Computes `Tile` outputs at a time: they stay in registers during one loop over the features.
 template <bool Fused, int Tile>
 void project_tile(const float* columns, size_t stride, size_t n_rows, const int32_t* features, size_t n_features,
                   const float* projection, size_t n_out, float* out, size_t out_stride) {
@@ -58,7 +70,7 @@ struct CosSin {
     Floats cos, sin;
 };
 
-// Takes an angle to [-pi/4, pi/4]: angle = quarters * pi/2 + rest. In float64, for far rows have large angles.
+// Reduces an angle to [-pi/4, pi/4]: angle = quarters * pi/2 + rest. In float64, because far rows have large angles.
 RGLD_INLINE void reduce(Floats angle, Floats& rest, Ints& quarters) {
     constexpr int kHalf = kLanes / 2;
     float angles[kLanes], rests[kLanes];
@@ -73,7 +85,7 @@ RGLD_INLINE void reduce(Floats angle, Floats& rest, Ints& quarters) {
         // pi/2 in two parts.
         Doubles r = a - whole * 1.57079632679489655800;
         r = r - whole * 6.12323399573676603587e-17;
-        // Beyond 2^52 turns there is no angle left in a float: anything that is the same each time will do.
+        // Beyond 2^52 turns a float does not determine the angle any more: the rest is taken as 0.
         const Longs inside = (r >= -0.8) & (r <= 0.8);
         r = (Doubles)((Longs)r & inside);
         store(rests + start, __builtin_convertvector(r, HalfFloats));
@@ -100,7 +112,7 @@ RGLD_INLINE CosSin twice(CosSin a) {
     return {fused(-s2, a.sin, splat(1.0f)), s2 * a.cos};
 }
 
-// Gives the far lanes of a vector what a reduced angle has; the others stay as they are.
+// Replaces the cosine and sine of the far lanes by those of the reduced angle; the other lanes stay as they are.
 __attribute__((noinline)) void replace_far(const Floats* angle, const Ints* far, CosSin* wave) {
     Floats x;
     Ints quarters;
@@ -125,7 +137,8 @@ RGLD_INLINE CosSin cos_sin(Floats angle) {
 
 // ---- global branch
 
-// A pack of rows is worked on at a time: several vectors side by side, for each step of one waits for the step before.
+// A pack of rows is computed at a time. That is several vectors side by side, because each step of one vector has to
+// wait for the step before.
 constexpr int kParts = int(kPack) / kLanes;
 
 struct Waves {
@@ -137,8 +150,7 @@ RGLD_INLINE void next_waves(const GlobalView& view, size_t m, const float* angle
     if (view.doubled[m]) {
         for (int p = 0; p < kParts; ++p) waves.part[p] = twice(waves.part[p]);
     } else {
-        for (int p = 0; p < kParts; ++p)
-            waves.part[p] = cos_sin(load<Floats>(angles + p * kLanes) * view.factor[m]);
+        for (int p = 0; p < kParts; ++p) waves.part[p] = cos_sin(load<Floats>(angles + p * kLanes) * view.factor[m]);
     }
 }
 
@@ -150,7 +162,8 @@ void global_scores(const GlobalView& view, const float* angles, size_t stride, s
             Waves waves = {};
             for (size_t m = 0; m < view.n_bandwidths; ++m) {
                 next_waves(view, m, angles + j * stride + i, waves);
-                const Floats cos_weight = splat(view.cos_weight[m * D + j]), sin_weight = splat(view.sin_weight[m * D + j]);
+                const Floats cos_weight = splat(view.cos_weight[m * D + j]),
+                             sin_weight = splat(view.sin_weight[m * D + j]);
                 for (int p = 0; p < kParts; ++p) {
                     cos_sum[p] = fused(waves.part[p].cos, cos_weight, cos_sum[p]);
                     sin_sum[p] = fused(waves.part[p].sin, sin_weight, sin_sum[p]);
@@ -161,8 +174,8 @@ void global_scores(const GlobalView& view, const float* angles, size_t stride, s
     }
 }
 
-// Sums over rows run in kPack lanes, row i in lane i modulo kPack, whatever the width of a vector; then half
-// and half.
+// Sums over rows: row i is added in lane i modulo kPack, whatever the width of a vector. Then the lanes are added, the
+// upper half to the lower half until one is left.
 struct LaneSums {
     Floats part[kParts];
 };
@@ -194,68 +207,130 @@ RGLD_INLINE void dot_tile(const float* a, const float* b, size_t n_rows, double*
     for (int c = 0; c < Tile; ++c) sums[c] = total(sum[c]);
 }
 
-// Sums of squares in float32 would drown a small spread in their rounding. Deviations from the first row are summed
-// instead, few enough in each lane, and the products with the first row added in float64.
+// Adds the sums of D features of at most kSumRows rows to phi_sum (D), and those of their products to phi_phi_sum
+// (D, D; upper triangle). Overwrites the features, which are at stride kSumRows; scratch has room for 3 D doubles.
+//
+// Rounding in float32 sums of squares could be larger than a small spread. Therefore the deviations from the first row
+// are summed in float32, few in each lane, and the products with the first row are added in float64.
+void add_sums(float* features, size_t D, size_t n_rows, double* scratch, double* phi_sum, double* phi_phi_sum) {
+    const size_t whole = rgld::padded(n_rows, kPack);
+    double* sum = scratch;         // (D)
+    double* first = sum + D;       // (D)
+    double* products = first + D;  // (D)
+    for (size_t j = 0; j < D; ++j) {
+        float* phi = features + j * kSumRows;
+        const float origin = phi[0];
+        LaneSums sums;
+        for (int p = 0; p < kParts; ++p) sums.part[p] = Floats{};
+        for (size_t i = n_rows; i < whole; ++i) phi[i] = origin;  // behind the last row: a deviation of 0
+        for (size_t i = 0; i < whole; i += kPack) {
+            for (int p = 0; p < kParts; ++p) {
+                const size_t place = i + size_t(p * kLanes);
+                const Floats x = load<Floats>(phi + place) - origin;
+                store(phi + place, x);
+                sums.part[p] += x;
+            }
+        }
+        first[j] = double(origin);
+        sum[j] = total(sums);
+        phi_sum[j] += sum[j] + double(n_rows) * first[j];
+    }
+    for (size_t a = 0; a < D; ++a) {
+        size_t b = a;
+        for (; b + 3 <= D; b += 3) dot_tile<3>(features + a * kSumRows, features + b * kSumRows, whole, products + b);
+        for (; b < D; ++b) dot_tile<1>(features + a * kSumRows, features + b * kSumRows, whole, products + b);
+        double* phi_phi = phi_phi_sum + a * D;
+        for (b = a; b < D; ++b)
+            phi_phi[b] += products[b] + first[a] * sum[b] + first[b] * sum[a] + double(n_rows) * first[a] * first[b];
+    }
+}
+
 void embedding_sums(const GlobalView& view, const float* angles, size_t n_rows, float* scratch, double* phi_sum,
                     double* phi_phi_sum) {
     const size_t D = view.n_features, M = view.n_bandwidths;
-    const size_t whole = rgld::padded(n_rows, kPack);
-    float* deviation = scratch;                                            // (M, D, kSumRows)
-    double* sum = reinterpret_cast<double*>(scratch + M * D * kSumRows);  // (D)
-    double* first = sum + D;                                               // (D)
-    double* products = first + D;                                          // (D)
+    float* phi = scratch;  // (M, D, kSumRows)
     for (size_t j = 0; j < D; ++j) {
         for (size_t i = 0; i < n_rows; i += kPack) {
             Waves waves = {};
             for (size_t m = 0; m < M; ++m) {
                 next_waves(view, m, angles + j * kSumRows + i, waves);
-                const Floats cos_weight = splat(view.cos_weight[m * D + j]), sin_weight = splat(view.sin_weight[m * D + j]);
-                float* to = deviation + (m * D + j) * kSumRows + i;
+                const Floats cos_weight = splat(view.cos_weight[m * D + j]),
+                             sin_weight = splat(view.sin_weight[m * D + j]);
+                float* to = phi + (m * D + j) * kSumRows + i;
                 for (int p = 0; p < kParts; ++p)
                     store(to + p * kLanes, fused(waves.part[p].sin, sin_weight, waves.part[p].cos * cos_weight));
             }
         }
     }
-    for (size_t m = 0; m < M; ++m) {
-        float* rows = deviation + m * D * kSumRows;
-        for (size_t j = 0; j < D; ++j) {
-            float* phi = rows + j * kSumRows;
-            const float origin = phi[0];
-            LaneSums sums;
-            for (int p = 0; p < kParts; ++p) sums.part[p] = Floats{};
-            for (size_t i = n_rows; i < whole; ++i) phi[i] = origin;  // behind the last row: adds nothing
-            for (size_t i = 0; i < whole; i += kPack) {
+    double* sums = reinterpret_cast<double*>(scratch + M * D * kSumRows);
+    for (size_t m = 0; m < M; ++m)
+        add_sums(phi + m * D * kSumRows, D, n_rows, sums, phi_sum + m * D, phi_phi_sum + m * D * D);
+}
+
+// ---- leverage
+
+// phi of a pack of rows, (P, phi_stride): the projected coordinates times `linear`, then cosines; minus `origin` (P).
+RGLD_INLINE void leverage_features(const LeverageView& view, const float* z, size_t stride, const float* origin,
+                                   float* phi, size_t phi_stride) {
+    const size_t r = view.n_dims;
+    for (size_t c = 0; c < r; ++c)
+        for (int p = 0; p < kParts; ++p)
+            store(phi + c * phi_stride + p * kLanes,
+                  fused(load<Floats>(z + c * stride + p * kLanes), splat(view.linear), splat(-origin[c])));
+    for (size_t f = 0; f < view.n_cosines; ++f) {
+        Floats angle[kParts];
+        for (int p = 0; p < kParts; ++p) angle[p] = splat(view.phases[f]);
+        for (size_t c = 0; c < r; ++c) {
+            const Floats frequency = splat(view.frequencies[f * r + c]);
+            for (int p = 0; p < kParts; ++p)
+                angle[p] = fused(load<Floats>(z + c * stride + p * kLanes), frequency, angle[p]);
+        }
+        for (int p = 0; p < kParts; ++p)
+            store(phi + (r + f) * phi_stride + p * kLanes, cos_sin(angle[p]).cos - origin[r + f]);
+    }
+}
+
+void leverage_scores(const LeverageView& view, const float* z, size_t stride, size_t n_rows, float* scratch,
+                     float* scores) {
+    const size_t n_features = view.n_dims + view.n_cosines, whole = rgld::padded(n_features, kRootRows);
+    float* phi = scratch;  // (whole, kPack)
+    for (size_t j = n_features * kPack; j < whole * kPack; ++j) phi[j] = 0.0f;
+    for (size_t i = 0; i < n_rows; i += kPack) {
+        leverage_features(view, z + i, stride, view.mean, phi, kPack);
+        Floats form[kParts] = {};
+        const float* root = view.root;
+        for (size_t first = 0; first < whole; first += kRootRows) {
+            Floats y[kRootRows][kParts] = {};
+            for (size_t j = 0; j < first + kRootRows; ++j, root += kRootRows) {
                 for (int p = 0; p < kParts; ++p) {
-                    const size_t place = i + size_t(p * kLanes);
-                    const Floats x = load<Floats>(phi + place) - origin;
-                    store(phi + place, x);
-                    sums.part[p] += x;
+                    const Floats x = load<Floats>(phi + j * kPack + p * kLanes);
+                    for (size_t a = 0; a < kRootRows; ++a) y[a][p] = fused(x, splat(root[a]), y[a][p]);
                 }
             }
-            first[j] = double(origin);
-            sum[j] = total(sums);
-            phi_sum[m * D + j] += sum[j] + double(n_rows) * first[j];
+            for (size_t a = 0; a < kRootRows; ++a)
+                for (int p = 0; p < kParts; ++p) form[p] = fused(y[a][p], y[a][p], form[p]);
         }
-        for (size_t a = 0; a < D; ++a) {
-            size_t b = a;
-            for (; b + 3 <= D; b += 3) dot_tile<3>(rows + a * kSumRows, rows + b * kSumRows, whole, products + b);
-            for (; b < D; ++b) dot_tile<1>(rows + a * kSumRows, rows + b * kSumRows, whole, products + b);
-            double* phi_phi = phi_phi_sum + (m * D + a) * D;
-            for (b = a; b < D; ++b)
-                phi_phi[b] += products[b] + first[a] * sum[b] + first[b] * sum[a] + double(n_rows) * first[a] * first[b];
+        for (int p = 0; p < kParts; ++p) {
+            const Ints below = (Ints)(form[p] < kLargestForm);
+            store(scores + i + p * kLanes, chosen(below, form[p], splat(kLargestForm)));
         }
     }
 }
 
-// ---- logarithm
-
-RGLD_INLINE Floats chosen(Ints mask, Floats yes, Floats no) { return (Floats)((mask & (Ints)yes) | (~mask & (Ints)no)); }
-RGLD_INLINE Doubles chosen(Longs mask, Doubles yes, Doubles no) {
-    return (Doubles)((mask & (Longs)yes) | (~mask & (Longs)no));
+void leverage_sums(const LeverageView& view, const float* z, size_t n_rows, float* scratch, double* phi_sum,
+                   double* phi_phi_sum) {
+    const size_t n_features = view.n_dims + view.n_cosines;
+    float* zeros = scratch + n_features * kSumRows;
+    for (size_t j = 0; j < n_features; ++j) zeros[j] = 0.0f;
+    for (size_t i = 0; i < n_rows; i += kPack) leverage_features(view, z + i, kSumRows, zeros, scratch + i, kSumRows);
+    double* sums = reinterpret_cast<double*>(scratch + n_features * kSumRows);
+    add_sums(scratch, n_features, n_rows, sums, phi_sum, phi_phi_sum);
 }
 
-// Of positive numbers, denormal ones excepted: exponent and mantissa apart, the latter by the series of
-// log((1 + s) / (1 - s)), |s| <= 0.172.
+// ---- logarithm
+
+// The logarithm of positive numbers that are not denormal. The exponent is added to the logarithm of the mantissa,
+// which is the series of log((1 + s) / (1 - s)) with |s| <= 0.172.
 RGLD_INLINE Floats logarithm(Floats x) {
     const Ints bits = (Ints)x;
     Ints exponent = (bits >> 23) - 127;
@@ -273,22 +348,21 @@ RGLD_INLINE Floats logarithm(Floats x) {
 }
 
 void logarithms(float* values, size_t n, float smallest) {
-    for (size_t i = 0; i < n; i += kLanes) {
-        float some[kLanes] = {};
-        const size_t count = n - i < size_t(kLanes) ? n - i : size_t(kLanes);
-        for (size_t j = 0; j < count; ++j) some[j] = values[i + j];
-        const Floats x = load<Floats>(some);
-        store(some, logarithm(chosen((Ints)(x > smallest), x, splat(smallest))));
-        for (size_t j = 0; j < count; ++j) values[i + j] = some[j];
-    }
+    const auto log = [smallest](Floats x) { return logarithm(chosen((Ints)(x > smallest), x, splat(smallest))); };
+    size_t i = 0;
+    for (; i + kLanes <= n; i += kLanes) store(values + i, log(load<Floats>(values + i)));
+    float last[kLanes] = {};
+    for (size_t j = i; j < n; ++j) last[j - i] = values[j];
+    if (i < n) store(last, log(load<Floats>(last)));
+    for (size_t j = i; j < n; ++j) values[j] = last[j - i];
 }
 
-// asinh(x) = log(1 + y) with y = x + x^2 / (1 + sqrt(1 + x^2)): no digits are lost where x is small.
+// asinh(x) = log(1 + y) with y = x + x^2 / (1 + sqrt(1 + x^2)), which loses no digits where x is small.
 RGLD_INLINE Doubles arcsinh(Doubles x) {
     const Longs sign = (Longs)x & (Longs{} + INT64_MIN);
     const Doubles size = (Doubles)((Longs)x ^ sign), square = size * size;
     const Doubles y = size + square / (1.0 + square_root(1.0 + square));
-    // 1 + y = mantissa * 2^exponent; where that is near 1, y itself has more digits.
+    // 1 + y = mantissa * 2^exponent. Where 1 + y is near 1, y itself has more digits.
     const Doubles whole = 1.0 + y;
     const Longs bits = (Longs)whole;
     Longs exponent = ((bits >> 52) & 0x7ff) - 1023;
@@ -299,8 +373,9 @@ RGLD_INLINE Doubles arcsinh(Doubles x) {
     const Doubles rest = chosen((Longs)(whole < 1.4142135623730951), y, mantissa - 1.0);
     const Doubles s = rest / (rest + 2.0), s2 = s * s;
     Doubles series = Doubles{} + 2.0 / 23.0;
+#pragma GCC unroll 16
     for (int k = 21; k >= 1; k -= 2) series = series * s2 + 2.0 / double(k);
-    // Adding 1.5 * 2^52 makes a number of an integer in the low bits.
+    // Adding 1.5 * 2^52 and subtracting it again converts an integer in the low bits to a double.
     const double magic = 6755399441055744.0;
     const Doubles shifted = (Doubles)(exponent + (Longs)(Doubles{} + magic));
     const Doubles result = (shifted - magic) * 0.69314718055994530942 + series * s;
@@ -309,25 +384,24 @@ RGLD_INLINE Doubles arcsinh(Doubles x) {
 
 void arcsinh_values(double* values, size_t n) {
     constexpr size_t kDoubles = kLanes / 2;
-    for (size_t i = 0; i < n; i += kDoubles) {
-        double some[kDoubles] = {};
-        const size_t count = n - i < kDoubles ? n - i : kDoubles;
-        for (size_t j = 0; j < count; ++j) some[j] = values[i + j];
-        store(some, arcsinh(load<Doubles>(some)));
-        for (size_t j = 0; j < count; ++j) values[i + j] = some[j];
-    }
+    size_t i = 0;
+    for (; i + kDoubles <= n; i += kDoubles) store(values + i, arcsinh(load<Doubles>(values + i)));
+    double last[kDoubles] = {};
+    for (size_t j = i; j < n; ++j) last[j - i] = values[j];
+    if (i < n) store(last, arcsinh(load<Doubles>(last)));
+    for (size_t j = i; j < n; ++j) values[j] = last[j - i];
 }
 
 // ---- local branch
 
-// Distances are not negative, so that their bits order as they do: integer minima and maxima sort them.
+// Distances are not negative, so their bits order as they do, and minima and maxima of integers sort them.
 RGLD_INLINE void order(Ints& low, Ints& high) {
     const Ints a = low;
     low = smaller(a, high);
     high = larger(a, high);
 }
 
-// An optimal network of 19 comparators.
+// Sorts 8 vectors, lane by lane: an optimal sorting network of 19 comparators.
 RGLD_INLINE void sort_batch(Ints* d) {
     order(d[0], d[2]), order(d[1], d[3]), order(d[4], d[6]), order(d[5], d[7]);
     order(d[0], d[4]), order(d[1], d[5]), order(d[2], d[6]), order(d[3], d[7]);
@@ -351,8 +425,8 @@ RGLD_INLINE void batch_distances(const float* z, size_t stride, size_t n_dims, c
     }
 }
 
-// The kept smallest of a sorted list and a sorted batch, sorted: the lower half of a bitonic merge. The list stands at
-// the end of a network of 16 whose first places are taken as minus infinity, so that comparators with them fall away.
+// Merges a sorted batch into the sorted list of the `Kept` smallest: the lower half of a bitonic merge. The list stands
+// at the end of a network of 16; the places before it count as minus infinity, and their comparators are left out.
 template <int Kept>
 RGLD_INLINE void merge_batch(Ints* kept, const Ints* batch) {
     constexpr int kNetwork = 16, kFirst = kNetwork - Kept;
@@ -375,6 +449,8 @@ RGLD_INLINE Floats root_mean_square(const Ints* nearest, size_t n_neighbors) {
     return square_root(sum / float(n_neighbors));
 }
 
+// Up to 15 neighbours, by networks: 1.9 times as fast as local_many, for 7,000 and for 1,000,000 rows (`make
+// time-sorts`).
 template <int Kept>
 void local_few(const float* z, size_t stride, size_t n_rows, size_t n_dims, const float* references,
                size_t n_references, float* distance) {
@@ -393,7 +469,8 @@ void local_few(const float* z, size_t stride, size_t n_rows, size_t n_dims, cons
     }
 }
 
-// Any number of neighbours: insertion into a sorted list, left out where no row of the vector has a nearer reference.
+// Any number of neighbours, by insertion into a sorted list. A reference that is near to no row of the vector is
+// skipped.
 void local_many(const float* z, size_t stride, size_t n_rows, size_t n_dims, const float* references,
                 size_t n_references, size_t n_neighbors, float* scratch, float* distance) {
     Ints* kept = reinterpret_cast<Ints*>(scratch);
@@ -435,15 +512,14 @@ void local_scores(const float* z, size_t stride, size_t n_rows, size_t n_dims, c
         RGLD_FEW(14)
         RGLD_FEW(15)
 #undef RGLD_FEW
-        default:
-            return local_many(z, stride, n_rows, n_dims, references, n_references, n_neighbors, scratch, distance);
+        default: return local_many(z, stride, n_rows, n_dims, references, n_references, n_neighbors, scratch, distance);
     }
 }
 
-// ---- the limit
+// ---- the processor's limit
 
 float busy(size_t n_rounds) {
-    constexpr int kChains = 10;  // enough to hide the latency of one
+    constexpr int kChains = 10;  // enough to keep the processor busy while each waits for its last step
     Floats chain[kChains];
     for (int c = 0; c < kChains; ++c) chain[c] = splat(1.0f + float(c));
     for (size_t round = 0; round < n_rounds; ++round)
@@ -456,7 +532,8 @@ float busy(size_t n_rounds) {
 }  // namespace
 
 extern const rgld::Kernels kKernels;
-const rgld::Kernels kKernels = {RGLD_NAME,      project<false>, project<true>, global_scores,
-                                embedding_sums, local_scores,   logarithms,    arcsinh_values, busy};
+const rgld::Kernels kKernels = {RGLD_NAME,      project<false>,  project<true>, global_scores,
+                                embedding_sums, leverage_scores, leverage_sums, local_scores,
+                                logarithms,     arcsinh_values,  busy};
 
 }  // namespace RGLD_NAMESPACE

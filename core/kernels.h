@@ -1,10 +1,14 @@
-// The kernels: what is computed for a block of rows, once per instruction set.
+// The kernels: what is computed for a block of rows. They are compiled once for each instruction set.
 //
 // A block holds its rows along the last axis: value (c, i) of row i is at [c * stride + i]. The stride is a multiple of
-// kPack and rows are computed in whole vectors or packs: what stands behind the last row is read and computed on, never
-// used. What a row gets is made of
-// the same operations in the same order in every instruction set: the same bits on all processors with fused
-// multiply-add. The projection does without, so that it equals the NumPy twin's to the bit.
+// kPack, and rows are computed in whole vectors or packs: the memory behind the last row is read and computed with, but
+// the results are not used.
+//
+// The result of a row comes from the same operations in the same order in every instruction set. It is therefore the
+// same to the bit on all processors with fused multiply-add. `project` does not fuse, so that it equals the NumPy twin
+// to the bit on every processor.
+//
+// No index depends on a value: the kernels stay within their arrays for any bits.
 #pragma once
 
 #include <cstddef>
@@ -12,32 +16,47 @@
 
 namespace rgld {
 
-constexpr size_t kPack = 16;  // rows; the lanes of the widest vector
-constexpr size_t kBatch = 8;  // references; the local kernel takes so many at a time
-constexpr size_t kSumRows = 512;  // rows whose random features are held at a time, to be summed
+constexpr size_t kPack = 16;      // rows: as many as the widest vector has lanes
+constexpr size_t kBatch = 8;      // references that the local kernel takes at a time
+constexpr size_t kSumRows = 512;  // rows whose random features are computed and summed at a time
 
 constexpr size_t padded(size_t n, size_t unit) { return (n + unit - 1) / unit * unit; }
 
 // One view of the global branch, prepared for the kernels. Bandwidths stand from the widest to the narrowest.
 struct GlobalView {
-    size_t n_features;       // D
-    size_t n_bandwidths;     // M
-    const float* factor;     // (M): 1 / multiplier
-    const uint8_t* doubled;  // (M): 1 where the factor is twice the one before it
+    size_t n_features;        // D
+    size_t n_bandwidths;      // M
+    const float* factor;      // (M): 1 / multiplier
+    const uint8_t* doubled;   // (M): 1 where the factor is twice the one before it
     const float* cos_weight;  // (M, D)
     const float* sin_weight;  // (M, D)
     float constant;
 };
 
+// One leverage view, prepared for the kernels. Its P = r + F features phi are the projected coordinates times `linear`,
+// then F cosines.
+struct LeverageView {
+    size_t n_dims;     // r
+    size_t n_cosines;  // F
+    float linear;
+    const float* frequencies;  // (F, r)
+    const float* phases;       // (F)
+    const float* mean;         // (P)
+    const float* root;         // A, see pack_root
+};
+
+constexpr size_t kRootRows = 4;        // rows of A that are multiplied at a time
+constexpr float kLargestForm = 1e37f;  // a larger leverage counts as this
+
 struct Kernels {
     const char* name;
 
-    // out(c, i) = sum over j of columns(features[j], i) * projection[j, c]; rounded after every product and sum, to equal
-    // the NumPy twin's to the bit, or fused.
+    // out(c, i) = sum over j of columns(features[j], i) * projection[j, c]. `project` rounds after every product and
+    // every sum, as the NumPy twin does; `project_fused` rounds once.
     void (*project)(const float* columns, size_t stride, size_t n_rows, const int32_t* features, size_t n_features,
                     const float* projection, size_t n_out, float* out, size_t out_stride);
-    void (*project_fused)(const float* columns, size_t stride, size_t n_rows, const int32_t* features, size_t n_features,
-                    const float* projection, size_t n_out, float* out, size_t out_stride);
+    void (*project_fused)(const float* columns, size_t stride, size_t n_rows, const int32_t* features,
+                          size_t n_features, const float* projection, size_t n_out, float* out, size_t out_stride);
 
     // scores[i] = constant - sum over m, j of cos_weight[m, j] cos(angles(j, i) factor[m]) + sin_weight[m, j] sin(...)
     void (*global_scores)(const GlobalView& view, const float* angles, size_t stride, size_t n_rows, float* scores);
@@ -47,19 +66,29 @@ struct Kernels {
     void (*embedding_sums)(const GlobalView& view, const float* angles, size_t n_rows, float* scratch, double* phi_sum,
                            double* phi_phi_sum);
 
-    // distance[i] = root mean square of the k smallest distances of row i to the references (r, n_references), leaving
-    // out one exact match. n_references is a multiple of kBatch; infinite references are padding.
+    // scores[i] = |A (phi - mean)|^2 of row i, given its projected coordinates z.
+    void (*leverage_scores)(const LeverageView& view, const float* z, size_t stride, size_t n_rows, float* scratch,
+                            float* scores);
+
+    // Adds to phi_sum (P) and phi_phi_sum (P, P; upper triangle) the sums of phi over at most kSumRows rows; z is at
+    // stride kSumRows.
+    void (*leverage_sums)(const LeverageView& view, const float* z, size_t n_rows, float* scratch, double* phi_sum,
+                          double* phi_phi_sum);
+
+    // distance[i] = root mean square of the n_neighbors smallest distances of row i to the references
+    // (r, n_references), leaving out one exact match. n_references is a multiple of kBatch; infinite references fill it
+    // up.
     void (*local_scores)(const float* z, size_t stride, size_t n_rows, size_t n_dims, const float* references,
                          size_t n_references, size_t n_neighbors, float* scratch, float* distance);
 
-    // Replaces each value by the logarithm of the greater of it and `smallest`, a positive number.
+    // Replaces each value by its logarithm; a value below `smallest`, a positive number, counts as `smallest`.
     void (*logarithms)(float* values, size_t n, float smallest);
 
-    // Replaces each value, at most 1e18 in size, by its area hyperbolic sine. In float64, for the result to round to the
-    // same float32 as the NumPy twin's.
+    // Replaces each value, at most 1e18 in size, by its inverse hyperbolic sine. In float64, so that the result rounds
+    // to the same float32 as the NumPy twin's.
     void (*arcsinh)(double* values, size_t n);
 
-    // Does n_rounds * kBusyRound fused multiply-adds that depend on nothing but themselves: the processor's limit.
+    // Does n_rounds * kBusyRound fused multiply-adds without reading memory: as fast as the processor can.
     float (*busy)(size_t n_rounds);
 };
 
@@ -67,6 +96,9 @@ constexpr size_t kBusyRound = 10 * kPack;
 
 constexpr size_t embedding_scratch(size_t n_features, size_t n_bandwidths) {
     return kSumRows * n_features * n_bandwidths + 6 * n_features;
+}
+constexpr size_t leverage_scratch(size_t n_dims, size_t n_cosines) {
+    return kPack * padded(n_dims + n_cosines, kRootRows);
 }
 constexpr size_t local_scratch(size_t n_neighbors) { return kPack * (n_neighbors + 1); }
 

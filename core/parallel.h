@@ -1,4 +1,4 @@
-// Tasks on threads. Threads live as long as the call: nothing survives a fork or waits at exit.
+// Tasks on threads. The threads end with the call: there is no pool that a fork could break or that exit waits for.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ struct Interrupted : std::runtime_error {
     Interrupted() : std::runtime_error("interrupted") {}
 };
 
-// How a call runs: on how many threads, and who to ask whether to stop (on the calling thread only).
+// How a call runs: on how many threads, and a function that says whether to stop. Only the calling thread calls it.
 struct Run {
     int n_threads = 1;
     std::function<bool()> asked_to_stop;
@@ -25,8 +25,8 @@ struct Run {
 
 constexpr auto kAskEvery = std::chrono::milliseconds(50);
 
-// Calls work(task, worker) for task 0 .. n_tasks - 1, each once, in no order; worker is below the number of threads.
-// The first exception stops the others and is thrown here.
+// Calls work(task, worker) once for each task 0 .. n_tasks - 1, in no particular order. `worker` is the thread that
+// does it, from 0 to n_threads - 1. The first exception stops the others and is thrown here.
 template <class Work>
 void run_tasks(const Run& run, size_t n_tasks, Work&& work) {
     std::atomic<size_t> next{0};
@@ -59,7 +59,7 @@ void run_tasks(const Run& run, size_t n_tasks, Work&& work) {
     try {
         for (size_t worker = 1; worker < n_workers; ++worker) threads.emplace_back(loop, worker);
     } catch (...) {
-        // No more threads to be had: those that run, and this one, do the work.
+        // The system has no more threads: those that run, and this one, do the work.
     }
     loop(0);
     for (auto& thread : threads) thread.join();

@@ -21,7 +21,7 @@ struct Bits<double> {
     using Key = uint64_t;
 };
 
-// The bits of a number as an integer that orders as the number does.
+// The bits of a number as an integer that orders as the number does. A negative NaN comes first, a positive one last.
 template <class T>
 typename Bits<T>::Key ordered_key(T value) {
     using Key = typename Bits<T>::Key;
@@ -31,14 +31,16 @@ typename Bits<T>::Key ordered_key(T value) {
     return key & sign ? ~key : key | sign;
 }
 
+// Equal values stand side by side in a sorted list: [first, last).
 struct RunOfTies {
-    size_t first, last;  // [first, last)
+    size_t first, last;
 };
 
 template <class T>
 RunOfTies run_at(const std::vector<T>& sorted, size_t place) {
     const T value = sorted[place];
-    const bool alone = (place == 0 || sorted[place - 1] < value) && (place + 1 == sorted.size() || value < sorted[place + 1]);
+    const bool alone =
+        (place == 0 || sorted[place - 1] < value) && (place + 1 == sorted.size() || value < sorted[place + 1]);
     if (alone) return {place, place + 1};
     const auto range = std::equal_range(sorted.begin(), sorted.end(), value);
     return {size_t(range.first - sorted.begin()), size_t(range.second - sorted.begin())};
@@ -46,22 +48,21 @@ RunOfTies run_at(const std::vector<T>& sorted, size_t place) {
 
 constexpr int kDigitBits = 11;
 constexpr size_t kDigits = size_t(1) << kDigitBits;
-constexpr size_t kShortSort = 1024;
+constexpr size_t kShortSort = 128;  // fewer values are sorted by std::sort
 
-constexpr size_t kMostBuckets = 4096;
-constexpr size_t kRoom = 64;     // for the knots behind the last
-constexpr size_t kLookups = 64;  // scores looked up side by side
-constexpr size_t kLowShare = 256;  // the lowest 1 / 256 of the knots may share a bucket
+constexpr size_t kMaxBuckets = 4096;
+constexpr size_t kSpareKnots = 64;  // memory for the infinities behind the last knot
+constexpr size_t kLookups = 64;     // scores looked up side by side
+constexpr size_t kLowPart = 256;    // the lowest 1 / 256 of the knots may share a bucket
 
 uint32_t gap_key(double gap) {
-    const float narrow = float(gap) + 0.0f;  // -0 and 0 are one value
+    const float narrow = float(gap) + 0.0f;  // makes 0 of -0
     uint32_t key;
     std::memcpy(&key, &narrow, sizeof key);
     return key;
 }
 
-
-// Sorts by the digits from `first_pass` upward, keeping the order of what they do not tell apart.
+// Sorts by the digits from `first_pass` upward; values that are equal in these keep their order.
 template <class T>
 void sort_by_digits(std::vector<T>& values, std::vector<T>& buffer, int first_pass) {
     using Key = typename Bits<T>::Key;
@@ -91,7 +92,7 @@ void sort_by_digits(std::vector<T>& values, std::vector<T>& buffer, int first_pa
     }
 }
 
-// Finishes a nearly sorted list; false if it takes more than a few moves a value.
+// Sorts a nearly sorted list. Gives up and returns false if that takes more than 4 moves a value.
 template <class T>
 bool finish_by_insertion(std::vector<T>& values) {
     size_t moves = 4 * values.size();
@@ -113,12 +114,26 @@ bool finish_by_insertion(std::vector<T>& values) {
 }  // namespace
 
 template <class T>
-void radix_sort(std::vector<T>& values, std::vector<T>& buffer) {
+std::vector<T> comparable(const T* scores, size_t n) {
+    std::vector<T> copy(n);
+    std::transform(scores, scores + n, copy.begin(),
+                   [](T score) { return score == score ? score : std::numeric_limits<T>::max(); });
+    return copy;
+}
+
+template std::vector<float> comparable<float>(const float*, size_t);
+template std::vector<double> comparable<double>(const double*, size_t);
+
+// 5 to 11 times as fast as std::sort for 7,000 normal values, 6 to 8 times for 1,000,000; for 64 values std::sort is
+// twice as fast (`make time-sorts`).
+template <class T>
+void sort_values(std::vector<T>& values, std::vector<T>& buffer) {
     if (values.size() < kShortSort || values.size() > std::numeric_limits<uint32_t>::max()) {
-        std::sort(values.begin(), values.end());
+        std::sort(values.begin(), values.end(), [](T a, T b) { return ordered_key(a) < ordered_key(b); });
         return;
     }
-    // The upper half of a float64's bits tells nearly all values apart.
+    // The upper half of a float64's bits tells nearly all values apart; an insertion sort does the rest. That takes
+    // 0.65 of the time of all digits for 7,000 values and 0.53 for 1,000,000 (`make time-sorts`).
     if (sizeof(T) == 8) {
         sort_by_digits(values, buffer, 3);
         if (finish_by_insertion(values)) return;
@@ -126,28 +141,30 @@ void radix_sort(std::vector<T>& values, std::vector<T>& buffer) {
     sort_by_digits(values, buffer, 0);
 }
 
-template void radix_sort<float>(std::vector<float>&, std::vector<float>&);
-template void radix_sort<double>(std::vector<double>&, std::vector<double>&);
+template void sort_values<float>(std::vector<float>&, std::vector<float>&);
+template void sort_values<double>(std::vector<double>&, std::vector<double>&);
 
 template <class T>
 std::vector<Knot<T>> fit_knots(const std::vector<T>& sorted, size_t exact_size, const double* grid, size_t grid_size) {
     const size_t n = sorted.size();
-    const double per_row = rank_unit(double(n)) / (2.0 * double(n));  // 1, but for more rows than levels
+    const double per_row = rank_unit(double(n)) / (2.0 * double(n));  // 1, unless there are more rows than levels
     const auto rank = [n](RunOfTies run) { return double(run.first + run.last) / (2.0 * double(n)); };
     size_t n_distinct = 1;
     for (size_t i = 1; i < n; ++i) n_distinct += sorted[i] > sorted[i - 1];
 
-    std::vector<Knot<T>> knots;
-    const auto keep = [&](RunOfTies run) {
-        knots.push_back({sorted[run.first], decltype(Knot<T>::level)(std::rint(double(run.first + run.last) * per_row))});
+    // llrint is one instruction, rint a function call.
+    const auto knot_of = [&](RunOfTies run) {
+        const auto level = std::llrint(double(ptrdiff_t(run.first + run.last)) * per_row);
+        return Knot<T>{sorted[run.first], decltype(Knot<T>::level)(level)};
     };
+    std::vector<Knot<T>> knots;
     if (n_distinct <= exact_size) {
-        knots.reserve(n_distinct + kRoom);
-        for (size_t first = 0, i = 1; i <= n; ++i) {
-            if (i == n || sorted[i] > sorted[first]) {
-                keep({first, i});
-                first = i;
-            }
+        knots.reserve(n_distinct + kSpareKnots);
+        knots.resize(n_distinct);
+        Knot<T>* next = knots.data();
+        for (size_t first = 0, last; first < n; first = last) {
+            for (last = first + 1; last < n && !(sorted[last] > sorted[last - 1]);) ++last;
+            *next++ = knot_of({first, last});
         }
         return knots;
     }
@@ -168,67 +185,13 @@ std::vector<Knot<T>> fit_knots(const std::vector<T>& sorted, size_t exact_size, 
     }
     std::sort(kept.begin(), kept.end());
     kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
-    knots.reserve(kept.size() + kRoom);
-    for (const size_t first : kept) keep(run_at(sorted, first));
+    knots.reserve(kept.size() + kSpareKnots);
+    for (const size_t first : kept) knots.push_back(knot_of(run_at(sorted, first)));
     return knots;
 }
 
 template std::vector<Knot<float>> fit_knots<float>(const std::vector<float>&, size_t, const double*, size_t);
 template std::vector<Knot<double>> fit_knots<double>(const std::vector<double>&, size_t, const double*, size_t);
-
-namespace {
-
-// Sorts by buckets over the bits of (score - lowest), as Cdf has them, then by insertion.
-void sort_scores(const float* scores, size_t n, std::vector<Placed>& sorted, std::vector<uint16_t>& bucket_of) {
-    constexpr size_t kBuckets = 8192, kSample = 64;
-    const auto [least, greatest] = std::minmax_element(scores, scores + n);
-    const float lowest = *least, highest = *greatest;
-    // The lowest of a sample: below it, one bucket is enough.
-    float low = highest;
-    for (size_t i = 0; i < n; i += 1 + n / kSample)
-        if (scores[i] > lowest) low = std::min(low, scores[i]);
-    const uint32_t low_key = gap_key(low - lowest), span = gap_key(highest - lowest) - low_key;
-    int shift = 0;
-    while ((span >> shift) >= kBuckets) ++shift;
-    uint16_t places[kBuckets] = {};
-    bucket_of.resize(n);
-    for (size_t i = 0; i < n; ++i)
-        bucket_of[i] = uint16_t((std::max(gap_key(scores[i] - lowest), low_key) - low_key) >> shift);
-    for (size_t i = 0; i < n; ++i) ++places[bucket_of[i]];
-    uint16_t place = 0;
-    for (size_t b = 0; b <= span >> shift; ++b) {
-        const uint16_t here = places[b];
-        places[b] = place;
-        place = uint16_t(place + here);
-    }
-    sorted.resize(n);
-    for (size_t i = 0; i < n; ++i) sorted[places[bucket_of[i]]++] = {scores[i], uint32_t(i)};
-    size_t moves = 16 * n;
-    for (size_t i = 1; i < n; ++i) {
-        const Placed one = sorted[i];
-        size_t to = i;
-        for (; to > 0 && sorted[to - 1].score > one.score && moves > 0; --to, --moves) sorted[to] = sorted[to - 1];
-        sorted[to] = one;
-    }
-    if (moves == 0)
-        std::sort(sorted.begin(), sorted.end(), [](const Placed& a, const Placed& b) { return a.score < b.score; });
-}
-
-}  // namespace
-
-std::vector<Knot<float>> fit_knots_and_rank(float* scores, size_t n, std::vector<Placed>& sorted,
-                                            std::vector<uint16_t>& buckets) {
-    sort_scores(scores, n, sorted, buckets);
-    std::vector<Knot<float>> knots;
-    knots.reserve(n + kRoom);
-    for (size_t first = 0, last; first < n; first = last) {
-        const float score = sorted[first].score;
-        for (last = first + 1; last < n && sorted[last].score == score;) ++last;
-        knots.push_back({score, uint32_t(first + last)});
-        for (size_t i = first; i < last; ++i) scores[sorted[i].row] = float(first + last);
-    }
-    return knots;
-}
 
 double rank_unit(double n_rows) { return std::min(2.0 * n_rows, double(std::numeric_limits<uint32_t>::max() - 1)); }
 
@@ -242,13 +205,13 @@ Cdf<T>::Cdf(std::vector<Knot<T>> knots, double n_rows, double smallest_range)
       edge_(0.5 / n_rows) {
     const double lowest = double(lowest_), highest = double(highest_);
     tail_unit_ = n_knots_ > 1 ? std::max(highest - lowest, smallest_range) : std::max(std::fabs(lowest), 1.0);
-    lowest_key_ = gap_key(knots_[n_knots_ / kLowShare].value - lowest_);
+    lowest_key_ = gap_key(knots_[n_knots_ / kLowPart].value - lowest_);
     const uint32_t span = gap_key(highest_ - lowest_) - lowest_key_;
-    const size_t most_buckets = std::min(kMostBuckets, 2 * n_knots_);
-    while ((span >> shift_) >= most_buckets) ++shift_;
+    const size_t max_buckets = std::min(kMaxBuckets, 2 * n_knots_);
+    while ((span >> shift_) >= max_buckets) ++shift_;
     last_bucket_ = span >> shift_;
     // The first knot of each bucket; where there is none, the next bucket's.
-    starts_.assign(last_bucket_ + 1, kMostKnots);
+    starts_.assign(last_bucket_ + 1, kMaxKnots);
     for (size_t j = n_knots_; j-- > 0;) starts_[bucket(knots_[j].value)] = uint16_t(j);
     size_t fullest = 1;
     for (size_t b = last_bucket_ + 1, next = n_knots_; b-- > 0; next = starts_[b]) {
@@ -291,7 +254,8 @@ void Cdf<T>::count(const T* scores, size_t n, int64_t* counts) const {
         for (size_t i = 0; i < size; ++i) inside[i] = std::min(std::max(score[i], lowest_), highest_);
         find(inside, size, place);
         for (size_t i = 0; i < size; ++i) {
-            const size_t j = std::max(place[i], 1u) - 1;  // the knot at or below
+            // The knot at or below. An infinite knot may be passed by the infinities behind the last.
+            const size_t j = std::min<size_t>(std::max(place[i], 1u), n_knots_) - 1;
             ++counts[score[i] < lowest_ ? 0 : 2 * j + 1 + (score[i] > knots_[j].value)];
         }
     }
@@ -302,9 +266,9 @@ void Cdf<T>::add_ranks(const T* scores, size_t n, double* sums) const {
     for (size_t start = 0; start < n; start += kLookups) {
         const size_t count = std::min(kLookups, n - start);
         const T* score = scores + start;
-        // A score beyond the knots is taken as the nearest of them, and seen to later.
+        // A score beyond the knots is looked up as the nearest knot first; its rank is in the tail, see below.
         T inside[kLookups];
-        uint32_t place[kLookups];  // in the end the number of knots at or below the score
+        uint32_t place[kLookups];
         double level[kLookups];
         bool all_inside = true;
         for (size_t i = 0; i < count; ++i) {
@@ -316,8 +280,9 @@ void Cdf<T>::add_ranks(const T* scores, size_t n, double* sums) const {
             // At least the lowest knot, unless a NaN came in.
             const size_t j = std::max(place[i], 1u) - 1;
             const Knot<T> below = knots_[j], above = knots_[j + 1];
-            const double share = (double(inside[i]) - double(below.value)) / (double(above.value) - double(below.value));
-            level[i] = double(below.level) + share * (double(above.level) - double(below.level));
+            const double fraction =
+                (double(inside[i]) - double(below.value)) / (double(above.value) - double(below.value));
+            level[i] = double(below.level) + fraction * (double(above.level) - double(below.level));
         }
         if (!all_inside) {
             for (size_t i = 0; i < count; ++i)

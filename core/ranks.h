@@ -1,4 +1,4 @@
-// Ranks: from a score to its place among the training scores, see rgld/_ranks.py.
+// Ranks: from a score to its place among the training scores. The NumPy twin is src/rgld/_model/ranks.py.
 #pragma once
 
 #include <cstddef>
@@ -8,47 +8,45 @@
 
 namespace rgld {
 
-constexpr size_t kMostKnots = 65535;
+constexpr size_t kMaxKnots = 65535;
 
-// What ranks are counted in, so that the ranks of training rows are whole numbers: 2n halves of a row.
+// Ranks are counted in half rows, 2n of them, so that the ranks of training rows are whole numbers.
 double rank_unit(double n_rows);
 
-// A point of a distribution: straight lines between them, a slow tail on either side. T is the type of the scores that
-// the distribution is asked about: float for views, double for branches.
+// A point of a distribution. Ranks between two knots lie on a straight line; beyond the knots there is a slow tail on
+// either side. T is the type of the scores to rank: float for views, double for branches.
 template <class T>
 struct Knot {
     T value;
     std::conditional_t<sizeof(T) == 4, uint32_t, double> level;  // rank in rank_unit
 };
 
-// The knots of the sorted training scores: all distinct ones up to `exact_size`, else those beside the grid ranks.
+// A copy of the scores for sorting. A NaN becomes the largest number, so that the copy has an order.
+template <class T>
+std::vector<T> comparable(const T* scores, size_t n);
+
+// Sorts by the bits of the numbers, one digit after the other. Right for any bits: a NaN has a place as well. `buffer`
+// is working memory.
+template <class T>
+void sort_values(std::vector<T>& values, std::vector<T>& buffer);
+
+// The knots of the sorted training scores, which must not be NaN: all distinct ones up to `exact_size`, else those
+// beside the grid ranks.
 template <class T>
 std::vector<Knot<T>> fit_knots(const std::vector<T>& sorted, size_t exact_size, const double* grid, size_t grid_size);
 
-// All knots of at most kMostKnots training scores; each score is then replaced by its level, a whole number that a float
-// holds. The buffers are room for n.
-struct Placed {
-    float score;
-    uint32_t row;
-};
-std::vector<Knot<float>> fit_knots_and_rank(float* scores, size_t n, std::vector<Placed>& sorted,
-                                            std::vector<uint16_t>& buckets);
-
-// Sorts by the bits of the numbers, one digit after the other; `buffer` is room for as many.
-template <class T>
-void radix_sort(std::vector<T>& values, std::vector<T>& buffer);
-
-// A frozen distribution.
+// A frozen distribution. Its functions stay within their arrays for any scores, NaN included.
 template <class T>
 class Cdf {
   public:
-    // At most kMostKnots.
+    // 1 to kMaxKnots knots.
     Cdf(std::vector<Knot<T>> knots, double n_rows, double smallest_range);
 
     // sums[i] += rank of scores[i], in rank_unit
     void add_ranks(const T* scores, size_t n, double* sums) const;
 
     // Counts scores by where they lie: counts[2j + 1] += 1 at knot j, counts[2j] += 1 between it and the one before.
+    // There are 2 * n_knots() + 1 counts.
     void count(const T* scores, size_t n, int64_t* counts) const;
 
     size_t n_knots() const { return n_knots_; }
@@ -56,14 +54,14 @@ class Cdf {
 
   private:
     size_t bucket(T score) const;
-    // places[i] = number of knots at or below the score, which must not be beyond them
+    // places[i] = number of knots at or below scores[i], for scores between the lowest and the highest knot
     void find(const T* scores, size_t n, uint32_t* places) const;
     double tail_level(T score) const;
 
-    // The knots are found by a table of buckets over the bits of (score - lowest): monotone in the score, fine where
-    // the scores are dense and coarse in a long tail. Within a bucket, a binary search of a fixed number of steps, so
-    // that nothing depends on a branch that cannot be foretold. Behind the last knot stand infinities for it to read.
-    // Small numbers side by side: a lookup costs the cache lines it touches.
+    // A table of buckets over the bits of (score - lowest) finds the knots. The bits grow with the score; they are fine
+    // where the scores are dense and coarse in a long tail. Within a bucket, a binary search takes a fixed number of
+    // steps, so that the processor has no branch to predict. It may read beyond the last knot: infinities stand there.
+    // The types are small because a lookup costs the cache lines it touches.
     std::vector<Knot<T>> knots_;
     size_t n_knots_;
     std::vector<uint16_t> starts_;  // knots in earlier buckets
@@ -77,16 +75,16 @@ class Cdf {
 extern template class Cdf<float>;
 extern template class Cdf<double>;
 
-// How a view's scores are standardized: (x - center) / scale of the score, or of its logarithm where `smallest`, the
-// least score to take one of, is above 0.
+// How a view's scores are standardized: (x - center) / scale of the score. Where `smallest` is above 0, x is the
+// logarithm of the score, or of `smallest` if the score is less.
 struct Standard {
     float smallest, center, scale;
 };
 
-// Replaces each score by what is standardized of it.
+// Replaces each score by its logarithm, if this standard is one of logarithms.
 void take_logarithms(const Standard& standard, float* scores, size_t n);
 
-// The standard of all training scores, whose logarithms were taken: their mean and standard deviation.
+// The standard of all training scores: their mean and standard deviation. The logarithms must be taken already.
 Standard fit_standard(const float* scores, size_t n, float smallest, double smallest_scale);
 
 // sums[i] += standardized score, within bounds

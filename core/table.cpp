@@ -6,89 +6,99 @@
 namespace rgld {
 namespace {
 
-constexpr size_t kBlockFloats = 48 * 1024;  // 192 KiB of scaled columns
+constexpr size_t kBlockFloats = 48 * 1024;        // 192 KiB of scaled columns
 constexpr size_t kKeptFloats = 16 * 1024 * 1024;  // 64 MiB of scaled columns
 constexpr size_t kSmallestBlock = 64, kLargestBlock = 2048;
-constexpr size_t kShareableRows = 512, kEvenShares = 4;
+constexpr size_t kMinSharedRows = 512, kBlocksPerRound = 4;  // more rows are worth several threads
 
-constexpr size_t kTile = 64;  // rows that are scaled at a time
-constexpr double kLargestArcsinh = 1e18;  // beyond, there is no difference left
+constexpr size_t kTile = 256;             // rows that are scaled at a time
+constexpr double kLargestArcsinh = 1e18;  // the twin's LARGEST_ARCSINH
 
+// The indices of consecutive rows.
 struct Range {
     size_t start;
     size_t operator[](size_t i) const { return start + i; }
 };
 
-// Some of numbered rows.
-template <class Numbers>
-struct Part {
-    const Numbers& rows;
-    size_t start;
-    size_t operator[](size_t i) const { return size_t(rows[start + i]); }
-};
-
-// Calls work(part of the rows, start, size) for a few rows at a time.
-template <class Numbers, class Work>
-void in_tiles(const Numbers& rows, size_t count, Work&& work) {
-    for (size_t start = 0; start < count; start += kTile)
-        work(Part<Numbers>{rows, start}, start, std::min(kTile, count - start));
-}
-
-// Calls to(i, x) with the numbered rows' values of a column.
-template <class Numbers, class To>
-void read_column(const Matrix& X, size_t c, const Numbers& rows, size_t count, To&& to) {
+// Copies at most kTile values of a column out of the caller's matrix: those of rows indices[start], indices[start + 1],
+// and so on.
+template <class Indices>
+void read_tile(const Matrix& X, size_t column, const Indices& indices, size_t start, size_t count, double* values) {
     const auto read = [&](const auto* from) {
-        for (size_t i = 0; i < count; ++i) to(i, double(from[ptrdiff_t(rows[i]) * X.row_step]));
+        for (size_t i = 0; i < count; ++i)
+            values[i] = double(read_once(from + ptrdiff_t(indices[start + i]) * X.row_step));
     };
-    X.is_double ? read(X.column<double>(c)) : read(X.column<float>(c));
+    X.is_double ? read(X.column<double>(column)) : read(X.column<float>(column));
 }
 
-template <class Numbers>
-void scale_column(const Scaling& s, const Matrix& X, size_t c, const Numbers& rows, size_t count, float* to) {
-    const size_t column = c % s.n_inputs;
-    const double center = s.center[c], scale = s.scale[c], shift = s.shift[c], unit = s.unit[c];
-    const double largest = s.largest_value;
-    switch (s.kinds[c / s.n_inputs]) {
-        case Scaling::Kind::kLinear:
-            return read_column(X, column, rows, count, [=](size_t i, double x) {
-                to[i] = float(std::min(std::max((x - center) / scale, -largest), largest));
-            });
-        case Scaling::Kind::kArcsinh:
-            return in_tiles(rows, count, [&](const auto& part, size_t start, size_t n) {
-                double values[kTile];
-                read_column(X, column, part, n, [&](size_t i, double x) {
-                    values[i] = std::min(std::max((x - center) / scale, -kLargestArcsinh), kLargestArcsinh);
-                });
-                kernels().arcsinh(values, n);
-                for (size_t i = 0; i < n; ++i)
-                    to[start + i] = float(std::min(std::max((values[i] - shift) / unit, -largest), largest));
-            });
-        case Scaling::Kind::kQuantile: {
-            const Cdf<double>& curve = s.curves[column];
-            const double lowest = curve.knot(0).value, highest = curve.knot(curve.n_knots() - 1).value;
-            return in_tiles(rows, count, [&](const auto& part, size_t start, size_t n) {
-                double values[kTile], scores[kTile] = {};
-                read_column(X, column, part, n,
-                            [&](size_t i, double x) { values[i] = std::min(std::max(x, lowest), highest); });
-                curve.add_ranks(values, n, scores);
-                for (size_t i = 0; i < n; ++i) to[start + i] = float(scores[i]);
-            });
+// A tile of one column, in any scaling. Of several arcsinh scalings with the same centre and scale, the arcsinh is
+// computed once.
+class Tile {
+  public:
+    template <class Indices>
+    Tile(const Matrix& X, size_t column, const Indices& indices, size_t start, size_t count) : n_(count) {
+        read_tile(X, column, indices, start, count, values_);
+    }
+
+    // Writes what scaled column c holds for the values: finite numbers, whatever the values are.
+    void scale(const Scaling& s, size_t c, float* scaled) {
+        const double center = s.center[c], scale = s.scale[c], largest = s.largest_value;
+        switch (s.kinds[c / s.n_inputs]) {
+            case Scaling::Kind::kLinear: {
+                for (size_t i = 0; i < n_; ++i)
+                    scaled[i] = float(clipped((values_[i] - center) / scale, -largest, largest));
+                return;
+            }
+            case Scaling::Kind::kArcsinh: {
+                if (!has_arcsinh_ || center != center_ || scale != scale_) take_arcsinh(center, scale);
+                const double shift = s.shift[c], unit = s.unit[c];
+                for (size_t i = 0; i < n_; ++i)
+                    scaled[i] = float(clipped((arcsinh_[i] - shift) / unit, -largest, largest));
+                return;
+            }
+            case Scaling::Kind::kQuantile: {
+                const Cdf<double>& curve = s.curves[c % s.n_inputs];
+                const double lowest = curve.knot(0).value, highest = curve.knot(curve.n_knots() - 1).value;
+                double within[kTile], scores[kTile] = {};
+                for (size_t i = 0; i < n_; ++i) within[i] = clipped(values_[i], lowest, highest);
+                curve.add_ranks(within, n_, scores);
+                for (size_t i = 0; i < n_; ++i) scaled[i] = float(scores[i]);
+                return;
+            }
         }
     }
-}
+
+  private:
+    void take_arcsinh(double center, double scale) {
+        for (size_t i = 0; i < n_; ++i)
+            arcsinh_[i] = clipped((values_[i] - center) / scale, -kLargestArcsinh, kLargestArcsinh);
+        kernels().arcsinh(arcsinh_, n_);
+        has_arcsinh_ = true, center_ = center, scale_ = scale;
+    }
+
+    size_t n_;
+    bool has_arcsinh_ = false;
+    double center_ = 0.0, scale_ = 0.0;
+    double values_[kTile], arcsinh_[kTile];
+};
 
 }  // namespace
 
 void Scaling::apply(const Matrix& X, size_t start, size_t count, float* columns, size_t stride) const {
-    // A few rows at a time: all columns of them are in the cache when the next column is read.
-    for (size_t tile = 0; tile < count; tile += kTile)
-        for (size_t c = 0; c < n_columns(); ++c)
-            scale_column(*this, X, c, Range{start + tile}, std::min(kTile, count - tile), columns + c * stride + tile);
+    // A few rows at a time, so that their values are still in the cache when the next column is read.
+    for (size_t first = 0; first < count; first += kTile) {
+        for (size_t j = 0; j < n_inputs; ++j) {
+            Tile tile(X, j, Range{start + first}, 0, std::min(kTile, count - first));
+            for (size_t c = j; c < n_columns(); c += n_inputs) tile.scale(*this, c, columns + c * stride + first);
+        }
+    }
     for (size_t c = 0; c < n_columns(); ++c) std::fill(columns + c * stride + count, columns + (c + 1) * stride, 0.0f);
 }
 
-void Scaling::apply(const Matrix& X, size_t c, const int64_t* rows, size_t count, float* column, size_t stride) const {
-    scale_column(*this, X, c, rows, count, column);
+void Scaling::apply(const Matrix& X, size_t c, const int64_t* indices, size_t count, float* column,
+                    size_t stride) const {
+    for (size_t first = 0; first < count; first += kTile)
+        Tile(X, c % n_inputs, indices, first, std::min(kTile, count - first)).scale(*this, c, column + first);
     std::fill(column + count, column + stride, 0.0f);
 }
 
@@ -106,9 +116,9 @@ Cdf<double> quantile_curve(const double* quantiles, size_t n) {
 size_t rows_per_block(size_t n_rows, size_t n_columns) {
     const size_t most = kBlockFloats / std::max<size_t>(n_columns, 1) / kPack * kPack;
     const size_t limit = std::min(std::max(most, kSmallestBlock), kLargestBlock);
-    // Blocks of one size, in numbers that a few threads can share evenly.
+    // Blocks of one size, and as many as two or four threads can divide evenly.
     const size_t n_limits = std::max<size_t>((n_rows + limit - 1) / limit, 1);
-    const size_t n_blocks = padded(n_limits, n_rows > kShareableRows ? kEvenShares : 1);
+    const size_t n_blocks = padded(n_limits, n_rows > kMinSharedRows ? kBlocksPerRound : 1);
     return padded((n_rows + n_blocks - 1) / n_blocks, kPack);
 }
 
@@ -128,9 +138,9 @@ const float* Rows::columns(size_t block, float* buffer) const {
 
 SumRuns::SumRuns(size_t n_blocks, size_t size) : n_blocks(n_blocks) {
     constexpr size_t kPartialDoubles = 8 * 1024 * 1024;  // 64 MiB of partial sums
-    constexpr size_t kMostRuns = 256;
-    const size_t most = std::min(kMostRuns, std::max<size_t>(1, kPartialDoubles / size));
-    length = (n_blocks + most - 1) / most;
+    constexpr size_t kMaxRuns = 256;
+    const size_t max_runs = std::min(kMaxRuns, std::max<size_t>(1, kPartialDoubles / size));
+    length = (n_blocks + max_runs - 1) / max_runs;
     count = (n_blocks + length - 1) / length;
 }
 
@@ -163,16 +173,16 @@ void Rows::moments(const Run& run, double* mean, double* std) const {
     }
 }
 
-void Rows::take(const int64_t* rows, size_t count, const int32_t* features, size_t n_features, float* columns,
+void Rows::take(const int64_t* indices, size_t count, const int32_t* features, size_t n_features, float* columns,
                 size_t stride) const {
     std::vector<size_t> place(kept_.empty() ? 0 : count);
     for (size_t i = 0; i < place.size(); ++i)
-        place[i] = size_t(rows[i]) / stride_ * n_columns() * stride_ + size_t(rows[i]) % stride_;
+        place[i] = size_t(indices[i]) / stride_ * n_columns() * stride_ + size_t(indices[i]) % stride_;
     for (size_t j = 0; j < n_features; ++j) {
         const size_t c = size_t(features[j]);
         float* to = columns + j * stride;
         if (kept_.empty()) {
-            scaling_.apply(X_, c, rows, count, to, stride);
+            scaling_.apply(X_, c, indices, count, to, stride);
             continue;
         }
         const float* from = kept_.data() + c * stride_;
@@ -202,8 +212,8 @@ double normal_quantile(double level) {
                                 3.9307895800092710610e+4,
                                 2.8729085735721942674e+4,
                                 5.2264952788528545610e+3};
-    static const double c[8] = {1.42343711074968357734e0,  4.63033784615654529590e0,  5.76949722146069140550e0,
-                                3.64784832476320460504e0,  1.27045825245236838258e0,  2.41780725177450611770e-1,
+    static const double c[8] = {1.42343711074968357734e0,  4.63033784615654529590e0, 5.76949722146069140550e0,
+                                3.64784832476320460504e0,  1.27045825245236838258e0, 2.41780725177450611770e-1,
                                 2.27238449892691845833e-2, 7.74545014278341407640e-4};
     static const double d[8] = {1.0,
                                 2.05319162663775882187e0,

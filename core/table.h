@@ -1,4 +1,4 @@
-// Raw rows, scaled, in blocks.
+// The rows of a table, scaled, in blocks.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,9 @@
 
 namespace rgld {
 
-// A matrix (n, d) of float32 or float64 with any strides; belongs to the caller.
+// A matrix (n, d) of float32 or float64 with any strides. It belongs to the caller, and another thread may change its
+// values during a call: they are copied out by read_once, brought within bounds by clipped, and never read again for
+// what depends on the copy. No index, count or loop bound may depend on a value that is read twice.
 struct Matrix {
     const void* data;
     bool is_double;
@@ -25,33 +27,46 @@ struct Matrix {
     }
 };
 
-// A fitted column-wise transformation, see rgld/_preprocess.py: one or several scalings of the d columns of a table side
-// by side, each of d columns.
+// Reads a value of the caller's exactly once: the compiler must not read it a second time instead of keeping it.
+template <class T>
+T read_once(const T* from) {
+    return *static_cast<const volatile T*>(from);
+}
+
+// The value within [low, high]; low for a NaN.
+template <class T>
+T clipped(T value, T low, T high) {
+    return std::min(high, std::max(low, value));
+}
+
+// A fitted transformation of the columns. The NumPy twin is src/rgld/_model/scaling.py. One or several scalings of the
+// d columns of a table stand side by side; each gives d columns.
 struct Scaling {
     enum class Kind { kLinear, kArcsinh, kQuantile };
 
     size_t n_inputs;  // d
     std::vector<Kind> kinds;
-    // Of the S * d scaled columns. Linear: (x - center) / scale. Arcsinh: (arcsinh((x - center) / scale) - shift) / unit.
+    // One for each of the S * d scaled columns. A linear scaling gives (x - center) / scale, an arcsinh scaling gives
+    // (arcsinh((x - center) / scale) - shift) / unit.
     std::vector<double> center, scale, shift, unit;
-    // Straight lines between the quantiles of a column and their normal scores, for the scalings by quantiles.
+    // Scalings by quantiles: straight lines between the quantiles of a column and their normal scores.
     std::vector<Cdf<double>> curves;  // (d), or none
-    double largest_value;             // scaled values are clipped here
+    double largest_value;             // scaled values are clipped to +- this
 
     size_t n_columns() const { return kinds.size() * n_inputs; }
 
-    // columns(c, i) for rows start .. start + count - 1; zeros up to the stride.
+    // Scales rows start .. start + count - 1: value (c, i) goes to columns[c * stride + i]. Zeros fill up the stride.
     void apply(const Matrix& X, size_t start, size_t count, float* columns, size_t stride) const;
-    // The same of one column c, for the numbered rows.
-    void apply(const Matrix& X, size_t c, const int64_t* rows, size_t count, float* column, size_t stride) const;
+    // The same for one column c of the rows with these indices.
+    void apply(const Matrix& X, size_t c, const int64_t* indices, size_t count, float* column, size_t stride) const;
 };
 
-// The knots of a column's curve: distinct quantiles with the normal score of their level, in the middle of a run of
-// equal ones. Levels stay half a step, 0.5 / n, away from 0 and 1.
+// The curve of a column. Its knots are the distinct quantiles with the normal scores of their levels; equal quantiles
+// share the level in the middle. Levels stay half a step, 0.5 / n, away from 0 and 1.
 Cdf<double> quantile_curve(const double* quantiles, size_t n);
 
-// The rows of a table, read as blocks of scaled columns (d for each scaling): scaled once where all of them fit a budget and are wanted
-// several times, else each time anew.
+// The rows of a table as blocks of scaled columns, d for each scaling. keep_scaled() scales them once, if they fit a
+// budget; otherwise each call of columns() scales a block anew.
 class Rows {
   public:
     Rows(Matrix X, const Scaling& scaling, size_t rows_per_block) : X_(X), scaling_(scaling), stride_(rows_per_block) {}
@@ -65,14 +80,15 @@ class Rows {
     size_t n_rows(size_t block) const { return std::min(stride_, X_.n_rows - first_row(block)); }
     size_t stride() const { return stride_; }
 
-    // The scaled columns of a block, at stride(); in the buffer, of n_columns() * stride(), unless they were kept.
+    // The scaled columns of a block, with stride(). The buffer has n_columns() * stride() floats and holds the columns,
+    // unless they were kept.
     const float* columns(size_t block, float* buffer) const;
 
     // Mean and standard deviation of every scaled column, over all rows.
     void moments(const Run& run, double* mean, double* std) const;
 
-    // Some columns of the numbered rows, scaled.
-    void take(const int64_t* rows, size_t count, const int32_t* features, size_t n_features, float* columns,
+    // Some columns of the rows with these indices, scaled.
+    void take(const int64_t* indices, size_t count, const int32_t* features, size_t n_features, float* columns,
               size_t stride) const;
 
   private:
@@ -82,8 +98,9 @@ class Rows {
     std::vector<float> kept_;
 };
 
-// Blocks are summed in runs whose number depends on their number and the size of a sum only, then the runs in their order:
-// the same sums for any number of threads, and not too many of them held.
+// Sums over blocks that come out the same for any number of threads: blocks are summed in runs, then the runs in their
+// order. How many runs there are depends only on the number of blocks and the size of a sum, and is limited so that
+// their sums fit into memory.
 struct SumRuns {
     size_t n_blocks, length, count;
 
@@ -92,7 +109,7 @@ struct SumRuns {
     size_t end(size_t run) const { return std::min(n_blocks, (run + 1) * length); }
 };
 
-// Rows per block: as many as keep a block of scaled columns within a share of the cache.
+// Rows per block: as many as keep a block of scaled columns within the cache.
 size_t rows_per_block(size_t n_rows, size_t n_columns);
 
 double normal_quantile(double level);

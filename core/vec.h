@@ -1,4 +1,4 @@
-// Vectors of one instruction set: RGLD_LANES floats, by the vector extensions of GCC and Clang.
+// Vectors of RGLD_LANES floats for one instruction set, by the vector extensions of GCC and Clang.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ constexpr int kLanes = RGLD_LANES;
 
 typedef float Floats __attribute__((vector_size(4 * kLanes), may_alias));
 typedef int32_t Ints __attribute__((vector_size(4 * kLanes), may_alias));
-// Half as many.
+// Half as many elements.
 typedef float HalfFloats __attribute__((vector_size(2 * kLanes), may_alias));
 typedef int32_t HalfInts __attribute__((vector_size(2 * kLanes), may_alias));
 typedef double Doubles __attribute__((vector_size(4 * kLanes), may_alias));
@@ -86,7 +86,7 @@ RGLD_INLINE Doubles square_root(Doubles x) {
 #endif
 }
 
-// a * b + c, rounded once where the processor can: all with AVX2 or NEON give the same bits, the baseline of x86-64
+// a * b + c, rounded once where the processor can. AVX2, AVX-512 and NEON give the same bits; the baseline of x86-64
 // rounds twice.
 RGLD_INLINE Floats fused(Floats a, Floats b, Floats c) {
 #if defined(__AVX512F__)
