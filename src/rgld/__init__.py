@@ -2,11 +2,13 @@
 
 from typing import TYPE_CHECKING, Any
 
-from .exceptions import CalibrationError, ModelFileError, ParameterError, RGLDError, TableError
+from .exceptions import CalibrationError, ModelFileError, ParameterError, RGLDError, TableError, TableWarning
 
 if TYPE_CHECKING:
-    from ._detector import RGLD, BranchScores, load
-    from ._explain import Explanation
+    from ._detector import RGLD, load
+    from ._drift.verdict import Check
+    from ._explain.explanation import Explanation
+    from ._model.scores import BranchScores
 
 __version__ = "0.1.0"
 
@@ -14,11 +16,13 @@ __all__ = [
     "RGLD",
     "BranchScores",
     "CalibrationError",
+    "Check",
     "Explanation",
     "ModelFileError",
     "ParameterError",
     "RGLDError",
     "TableError",
+    "TableWarning",
     "__version__",
     "load",
 ]
@@ -27,9 +31,10 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Load the detector, and scikit-learn with it, when it is first asked for: `import rgld` alone takes no time."""
     if name in __all__:
-        from . import _detector, _explain
+        from . import _detector
+        from ._explain import explanation
 
-        return getattr(_explain if name == "Explanation" else _detector, name)
+        return getattr(explanation if name == "Explanation" else _detector, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -1,14 +1,15 @@
-"""What can go wrong, as types.
+"""The errors that this package raises.
 
 ::
 
     RGLDError
-    ├── ParameterError   (also a ValueError)  a constructor parameter is out of its range
-    ├── TableError       (also a ValueError)  a value or column of the table cannot be used
-    ├── CalibrationError (also a ValueError)  p-values were asked of a detector that held out no rows
-    └── ModelFileError   (also a ValueError)  a model file is damaged, foreign or hostile
+    ├── ParameterError   (also a ValueError)  a parameter has a value that it cannot have
+    ├── TableError       (also a ValueError)  a value or a column of a table cannot be used
+    ├── CalibrationError (also a ValueError)  p-values were asked for, but no rows were held out of the fit
+    └── ModelFileError   (also a ValueError)  a model file is damaged, not ours, or hostile
 
-Each message is one sentence or two: what was expected, what came, what to do.
+A message is one or two sentences: what was expected, what came, what to do. `TableWarning` is a warning: a table can be
+scored, but some of its values cannot be read.
 """
 
 
@@ -17,11 +18,15 @@ class RGLDError(Exception):
 
 
 class ParameterError(RGLDError, ValueError):
-    """A parameter has a value or type it cannot have."""
+    """A parameter has a value or a type that it cannot have."""
 
 
 class TableError(RGLDError, ValueError):
-    """A table holds a value or a column that cannot be scored."""
+    """A table holds a value or a column that cannot be used."""
+
+
+class TableWarning(UserWarning):
+    """Values of a table cannot be read as the training table's column was, and count as missing."""
 
 
 class ModelFileError(RGLDError, ValueError):
@@ -29,4 +34,4 @@ class ModelFileError(RGLDError, ValueError):
 
 
 class CalibrationError(RGLDError, ValueError):
-    """A detector without calibration rows has no p-values."""
+    """P-values were asked for, but the detector held out no rows in its fit."""

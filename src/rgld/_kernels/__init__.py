@@ -1,7 +1,7 @@
-"""The hot path behind one switch: the compiled core, or the readable NumPy twin.
+"""The heavy computing, in two implementations: the compiled core and its readable NumPy twin.
 
-`RGLD_KERNELS=native` or `RGLD_KERNELS=numpy` selects one; without it the core is used where it was built. Both give a
-row a result that depends on that row and the model alone, to the bit.
+`RGLD_KERNELS=native` or `RGLD_KERNELS=numpy` selects one; without it, the core is used if it was built. In both, the
+result of a row depends only on that row and the model, to the bit.
 """
 
 import os
@@ -15,7 +15,7 @@ IMPLEMENTATIONS = ("native", "numpy")
 def _selected() -> str:
     name = os.environ.get("RGLD_KERNELS", "")
     if name not in ("", *IMPLEMENTATIONS):
-        raise ImportError(f"RGLD_KERNELS must be one of {sorted(IMPLEMENTATIONS)}, got {name!r} instead.")
+        raise ImportError(f"RGLD_KERNELS must be one of {', '.join(IMPLEMENTATIONS)}, got {name!r} instead.")
     if name == "numpy" or find_spec(f"{__name__}._core") is not None:
         return name or "native"
     remedy = "install a C++ compiler (GCC or Clang) and reinstall rgld"
@@ -46,6 +46,7 @@ column_statistics = chosen.column_statistics
 count_scores = chosen.count_scores
 embedding_sums = chosen.embedding_sums
 fit_ranks = chosen.fit_ranks
+leverage_sums = chosen.leverage_sums
 pair_distances = chosen.pair_distances
 project_rows = chosen.project_rows
 view_scores = chosen.view_scores
@@ -60,6 +61,7 @@ __all__ = [
     "count_scores",
     "embedding_sums",
     "fit_ranks",
+    "leverage_sums",
     "pair_distances",
     "project_rows",
     "view_scores",

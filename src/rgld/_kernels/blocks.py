@@ -1,8 +1,7 @@
 """Rows in blocks: how a table of any length goes through the kernels in bounded memory.
 
-In: the raw matrix, a scaling. Out: the results of a function on consecutive blocks of scaled columns, in
-order, on one thread or several. The size of a block depends on the model's shape alone, never on the table
-or on the number of threads.
+In: the raw matrix, a scaling. Out: the results of a function on consecutive blocks of scaled columns, in order, on one
+thread or several. The size of a block depends only on the model's shape, not on the table or the number of threads.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,31 +12,32 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from .._preprocess import Scaling, scaled_columns
+from .._arrays import Float32s, Floats
+from .._model.scaling import Scaling, scaled_columns
 
 Result = TypeVar("Result")
 
 BLOCK_BYTES = 4 * 2**20
-"""What a block's working arrays may take, per thread: about a core's share of the cache."""
+"""Size of the working arrays of a block, for each thread: about what one core has of the cache."""
 
 SMALLEST_BLOCK, LARGEST_BLOCK = 256, 1024
-"""Rows per block, whatever the budget: enough to hide the cost of a NumPy call, few enough to share among threads."""
+"""Bounds of the rows per block: enough rows to outweigh the cost of a NumPy call, few enough for several threads."""
 
 
 def rows_per_block(floats_per_row: int) -> int:
-    """Return how many rows fit into `BLOCK_BYTES`, given the float32 numbers the kernels hold per row."""
+    """Return how many rows fit into `BLOCK_BYTES`, given how many float32 values the kernels hold for each row."""
     return min(LARGEST_BLOCK, max(SMALLEST_BLOCK, BLOCK_BYTES // (4 * floats_per_row)))
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """A raw matrix (n, d), read as scaled columns."""
+    """A raw matrix (n, d) with its scaling."""
 
-    X: NDArray[np.floating]
+    X: Floats
     scaling: Scaling
     n_threads: int
 
-    def map(self, function: Callable[[NDArray[np.float32]], Result], floats_per_row: int) -> Iterator[Result]:
+    def map(self, function: Callable[[Float32s], Result], floats_per_row: int) -> Iterator[Result]:
         """Yield function(columns) for consecutive blocks of rows, in order; columns has shape (d, b)."""
         step = rows_per_block(floats_per_row)
 
@@ -51,10 +51,8 @@ class Blocks:
             parallel = Parallel(n_jobs=self.n_threads, require="sharedmem", return_as="generator")
             yield from parallel(delayed(call)(start) for start in starts)
 
-    def collect(
-        self, function: Callable[[NDArray[np.float32]], NDArray[np.floating]], floats_per_row: int
-    ) -> NDArray[Any]:
-        """Return function's arrays of all blocks side by side: rows along the last axis, as in each of them."""
+    def collect(self, function: Callable[[Float32s], Floats], floats_per_row: int) -> NDArray[Any]:
+        """Return the arrays of all blocks joined along the last axis, which is that of the rows."""
         parts = self.map(function, floats_per_row)
         first = next(parts)
         results = np.empty((*first.shape[:-1], len(self.X)), dtype=first.dtype)
@@ -65,6 +63,6 @@ class Blocks:
             results[..., start:stop] = part
         return results
 
-    def take(self, rows: NDArray[np.integer]) -> NDArray[np.float32]:
-        """Return the chosen rows as scaled columns, shape (d, len(rows))."""
-        return scaled_columns(self.scaling, self.X[rows])
+    def take(self, indices: NDArray[np.integer]) -> Float32s:
+        """Return the rows with these indices as scaled columns, shape (d, len(indices))."""
+        return scaled_columns(self.scaling, self.X[indices])

@@ -1,24 +1,22 @@
-"""What a block of rows gets, in NumPy, float32.
+"""The scores of a block of rows, in NumPy and float32.
 
-Rows lie along the last axis and every operation is elementwise along it: no BLAS and no reduction over a
-contiguous axis, whose rounding depends on the shape of the block. What a row gets is therefore the same, to
-the bit, in any block and at any place of it.
+Rows lie along the last axis and every operation is elementwise along it. There is no BLAS and no sum over a contiguous
+axis: their rounding depends on the shape of the block. The result of a row is therefore the same to the bit in any
+block and at any place of it.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .._model import GlobalBranch, LocalBranch
-
-Floats = NDArray[np.float32]
+from .._arrays import Float32s, Int32s
+from .._model.model import LARGEST_LEVERAGE, GlobalBranch, LeverageBranch, LocalBranch
 
 
-def project(columns: Floats, features: NDArray[np.int32], projection: Floats) -> Floats:
+def project(columns: Float32s, features: Int32s, projection: Float32s) -> Float32s:
     """z[t, c, i] = sum over j of columns[features[t, j], i] * projection[t, j, c].
 
     Parameters
     ----------
-    columns : (d, b) scaled values; features : (T, m) column numbers; projection : (T, m, r).
+    columns : (d, b) scaled values; features : (T, m) column indices; projection : (T, m, r).
 
     Returns
     -------
@@ -33,7 +31,7 @@ def project(columns: Floats, features: NDArray[np.int32], projection: Floats) ->
     return z
 
 
-def random_features(angles: Floats, phases: Floats, multiplier: float) -> Floats:
+def random_features(angles: Float32s, phases: Float32s, multiplier: float) -> Float32s:
     """phi = sqrt(2 / D) cos(angles / multiplier + phases), with angles (T, D, b) at the base bandwidth and
     phases (T, D)."""
     phi = np.divide(angles, np.float32(multiplier))
@@ -43,7 +41,7 @@ def random_features(angles: Floats, phases: Floats, multiplier: float) -> Floats
     return phi
 
 
-def support(phi: Floats, mean_embedding: Floats) -> Floats:
+def support(phi: Float32s, mean_embedding: Float32s) -> Float32s:
     """<phi, mean_embedding> per view and row: phi (T, D, b), mean_embedding (T, D), result (T, b)."""
     total = phi[:, 0] * mean_embedding[:, 0, None]
     for j in range(1, phi.shape[1]):
@@ -51,7 +49,7 @@ def support(phi: Floats, mean_embedding: Floats) -> Floats:
     return total
 
 
-def neighbor_distance(z: Floats, references: Floats, n_neighbors: int) -> Floats:
+def neighbor_distance(z: Float32s, references: Float32s, n_neighbors: int) -> Float32s:
     """Root mean squared distance to the n_neighbors nearest references, leaving out one exact match.
 
     Parameters
@@ -74,11 +72,11 @@ def neighbor_distance(z: Floats, references: Floats, n_neighbors: int) -> Floats
     total = np.where(nearest[0] == 0.0, nearest[n_neighbors], nearest[0])
     for squared_distance in nearest[1:n_neighbors]:
         total += squared_distance
-    distance: Floats = np.sqrt(total / np.float32(n_neighbors))
+    distance: Float32s = np.sqrt(total / np.float32(n_neighbors))
     return distance
 
 
-def global_view_scores(branch: GlobalBranch, columns: NDArray[np.float32]) -> NDArray[np.float32]:
+def global_view_scores(branch: GlobalBranch, columns: Float32s) -> Float32s:
     """Return the mean over bandwidths of (mean support - support) / std, shape (T, b); a bandwidth with std
     0 contributes 0."""
     angles = project(columns, branch.views.features, branch.directions)
@@ -92,7 +90,29 @@ def global_view_scores(branch: GlobalBranch, columns: NDArray[np.float32]) -> ND
     return scores
 
 
-def local_view_scores(branch: LocalBranch, columns: NDArray[np.float32]) -> NDArray[np.float32]:
+def leverage_features(branch: LeverageBranch, columns: Float32s) -> Float32s:
+    """Return phi, shape (T, P, b): the projected coordinates times `linear`, then the cosines."""
+    z = project(columns, branch.views.features, branch.projection)
+    angles = np.repeat(branch.phases[:, :, None], columns.shape[1], axis=2)
+    for c in range(z.shape[1]):
+        angles += z[:, c, None, :] * branch.angular_frequencies[:, :, c, None]
+    return np.concatenate((z * branch.linear[:, None, None], np.cos(angles)), axis=1)
+
+
+def leverage_view_scores(branch: LeverageBranch, columns: Float32s) -> Float32s:
+    """Return |A (phi - mean)|^2 of each row in each view, shape (T, b)."""
+    deviation = leverage_features(branch, columns) - branch.mean[:, :, None]
+    y = np.zeros_like(deviation)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for j in range(deviation.shape[1]):  # A is lower triangular
+            y[:, j:] += branch.root[:, j:, j, None] * deviation[:, j, None, :]
+        scores = np.zeros_like(y[:, 0])
+        for of_feature in y.swapaxes(0, 1):
+            scores += of_feature * of_feature
+    return np.where(scores < np.float32(LARGEST_LEVERAGE), scores, np.float32(LARGEST_LEVERAGE))
+
+
+def local_view_scores(branch: LocalBranch, columns: Float32s) -> Float32s:
     """Return the neighbour distance of each row in each view, shape (T, b)."""
     z = project(columns, branch.views.features, branch.views.projection)
     distances = [

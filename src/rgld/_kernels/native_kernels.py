@@ -1,8 +1,8 @@
 """The compiled core: the functions of `numpy_kernels`, with the arrays of the model prepared for `_core`.
 
-The C++ is in `core/`. The phases of the random features are folded into weights of cosine and sine, and bandwidths
-stand from the widest to the narrowest, so that each is the double angle of the one before where the multipliers are
-octaves.
+The C++ is in `core/`. The phases of the random features become weights of cosine and sine. Bandwidths stand from the
+widest to the narrowest: where a multiplier is half the one before, the core doubles the angle instead of computing
+another cosine and sine.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,16 +13,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from .._model import SMALLEST_BANDWIDTH, GlobalBranch, LocalBranch, Model
-from .._preprocess import (
-    ARCSINH_KINDS,
-    DISTINCT_ROWS,
-    LARGEST_RAW_VALUE,
-    LARGEST_VALUE,
-    ColumnStatistics,
-    Scaling,
-)
-from .._ranks import (
+from .._arrays import Float32s, Float64s, Floats, Indices, Int64s
+from .._model.model import SMALLEST_BANDWIDTH, Branch, GlobalBranch, LeverageBranch, LocalBranch, Model
+from .._model.ranks import (
     EXACT_CDF_SIZE,
     SMALLEST_RANGE,
     SMALLEST_SCALE,
@@ -31,20 +24,21 @@ from .._ranks import (
     Cdf,
     grid_ranks,
 )
-from .._views import Views
+from .._model.scaling import ARCSINH_KINDS, LARGEST_RAW_VALUE, LARGEST_VALUE, Scaling
+from .._model.statistics import DISTINCT_ROWS, ColumnStatistics
+from .._model.views import Views
 from . import _core
-from .numpy_kernels import Distances, Moments, Scores, Sums
+from .numpy_kernels import Distances, Moments, Sums
 
 Native = TypeVar("Native")
-AnyBranch = GlobalBranch | LocalBranch
-Part = Scaling | AnyBranch | BranchRanks
+Part = Scaling | Branch | BranchRanks
 
 _PREPARED: WeakKeyDictionary[Part, Any] = WeakKeyDictionary()
-"""The core's own form of the parts of models in use; it is not part of them, so that they copy and pickle."""
+"""The core's own objects for the parts of models in use. They are kept outside the models, which copy and pickle."""
 
 
 def _prepared(part: Part, prepare: Callable[[], Native]) -> Native:
-    """Return the core's form of a part, made when it is first needed."""
+    """Return the core's object for a part of a model, made when it is first needed."""
     native: Native | None = _PREPARED.get(part)
     if native is None:
         native = _PREPARED[part] = prepare()
@@ -52,23 +46,23 @@ def _prepared(part: Part, prepare: Callable[[], Native]) -> Native:
 
 
 class Rows:
-    """A raw matrix (n, d), read as scaled columns."""
+    """A raw matrix (n, d) with its scaling."""
 
-    def __init__(self, X: NDArray[np.floating], scaling: Scaling, n_threads: int, keep: bool = False):
-        """With `keep`, all rows are scaled now, if they fit a budget."""
+    def __init__(self, X: Floats, scaling: Scaling, n_threads: int, keep: bool = False):
+        """With `keep`, scale all rows now, if they fit a budget."""
         self.n_rows = len(X)
         self.n_threads = n_threads
         self.native = _core.Rows(_plain(X), _native_scaling(scaling), keep, n_threads)
 
-    def take(self, rows: NDArray[np.integer]) -> NDArray[np.float32]:
-        """Return the chosen rows as scaled columns, shape (d, len(rows))."""
-        return self.native.take(np.ascontiguousarray(rows, dtype=np.int64))
+    def take(self, indices: NDArray[np.integer]) -> Float32s:
+        """Return the rows with these indices as scaled columns, shape (d, len(indices))."""
+        return self.native.take(np.ascontiguousarray(indices, dtype=np.int64))
 
 
-def _plain(X: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Return the matrix in native byte order, at addresses the core can step through."""
-    steppable = X.dtype.isnative and X.flags.aligned and all(step % X.itemsize == 0 for step in X.strides)
-    return X if steppable else np.ascontiguousarray(X, dtype=X.dtype.newbyteorder("="))
+def _plain(X: Floats) -> Floats:
+    """Return the matrix in native byte order, with strides that are whole numbers of elements; a copy if need be."""
+    is_plain = X.dtype.isnative and X.flags.aligned and all(step % X.itemsize == 0 for step in X.strides)
+    return X if is_plain else np.ascontiguousarray(X, dtype=X.dtype.newbyteorder("="))
 
 
 def _native_scaling(scaling: Scaling) -> _core.Scaling:
@@ -77,11 +71,11 @@ def _native_scaling(scaling: Scaling) -> _core.Scaling:
     return _prepared(scaling, lambda: _core.Scaling(kinds, *arrays, LARGEST_VALUE))
 
 
-def column_statistics(X: NDArray[np.floating], n_threads: int, n_quantiles: int) -> ColumnStatistics:
+def column_statistics(X: Floats, n_threads: int, n_quantiles: int) -> ColumnStatistics:
     """Return the statistics of every column."""
     n_rows = len(X)
-    numbers, quantiles = _core.column_statistics(_plain(X), n_quantiles, LARGEST_RAW_VALUE, n_threads)
-    mean, std, median, iqr, value_range, skewness, tail_weight, n_distinct, n_most_frequent = numbers.T
+    statistics, quantiles = _core.column_statistics(_plain(X), n_quantiles, LARGEST_RAW_VALUE, n_threads)
+    mean, std, median, iqr, value_range, skewness, tail_weight, n_distinct, n_most_frequent = statistics.T
     return ColumnStatistics(
         mean=mean,
         std=std,
@@ -90,8 +84,8 @@ def column_statistics(X: NDArray[np.floating], n_threads: int, n_quantiles: int)
         value_range=value_range,
         skewness=skewness,
         tail_weight=tail_weight.clip(max=LARGEST_VALUE),
-        distinct_share=n_distinct / min(n_rows, DISTINCT_ROWS),
-        mode_share=n_most_frequent / n_rows,
+        distinct_fraction=n_distinct / min(n_rows, DISTINCT_ROWS),
+        mode_fraction=n_most_frequent / n_rows,
         quantiles=quantiles,
     )
 
@@ -101,15 +95,15 @@ def column_moments(rows: Rows) -> Moments:
     return Moments(*rows.native.moments(rows.n_threads))
 
 
-def pair_distances(rows: Rows, views: Views, numbers: NDArray[np.int64], n_pairs: int) -> Distances:
-    """Return what is typical of the distances between pairs of the numbered rows in each view."""
-    arrays = (views.features, views.projection, numbers)
+def pair_distances(rows: Rows, views: Views, indices: Int64s, n_pairs: int) -> Distances:
+    """Return typical distances between pairs of the rows with these indices, in each view."""
+    arrays = (views.features, views.projection, indices)
     return Distances(*_core.pair_distances(rows.native, *arrays, n_pairs, SMALLEST_BANDWIDTH, rows.n_threads))
 
 
-def project_rows(rows: Rows, views: Views, numbers: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Return the numbered rows, shape (T, C), each view's projected by that view, shape (T, r, C)."""
-    return _core.project_rows(rows.native, views.features, views.projection, numbers, rows.n_threads)
+def project_rows(rows: Rows, views: Views, indices: Int64s) -> Float32s:
+    """Return the rows of each view, whose indices have the shape (T, C), projected by that view, shape (T, r, C)."""
+    return _core.project_rows(rows.native, views.features, views.projection, indices, rows.n_threads)
 
 
 def embedding_sums(rows: Rows, branch: GlobalBranch) -> Sums:
@@ -124,16 +118,15 @@ def embedding_sums(rows: Rows, branch: GlobalBranch) -> Sums:
     return Sums(phi[:, back], phi_phi[:, back])
 
 
-def _widest_first(branch: GlobalBranch) -> NDArray[np.intp]:
+def _widest_first(branch: GlobalBranch) -> Indices:
     return np.argsort(-branch.multipliers, kind="stable")
 
 
-def _global_branch(
-    branch: GlobalBranch, n_columns: int, weights: NDArray[np.float64], constants: NDArray[np.float64]
-) -> _core.Branch:
-    """Return constants - sum over bandwidths and features of weights (T, M, D) times cos(angle + phase).
+def _global_branch(branch: GlobalBranch, n_columns: int, weights: Float64s, constants: Float64s) -> _core.Branch:
+    """Return a branch whose scores are constants - sum over bandwidths and features of weights * cos(angle + phase).
 
-    cos(a + b) = cos(a) cos(b) - sin(a) sin(b): the phases become weights of cosine and sine.
+    The weights have the shape (T, M, D). cos(a + b) = cos(a) cos(b) - sin(a) sin(b): the phases become weights of
+    cosine and sine.
     """
     order = _widest_first(branch)
     phases = branch.phases.astype(np.float64)[:, None, :]
@@ -148,27 +141,35 @@ def _global_branch(
     )
 
 
-def _native_branch(branch: GlobalBranch | LocalBranch, n_columns: int) -> _core.Branch:
+def leverage_sums(rows: Rows, branch: LeverageBranch, indices: Int64s) -> Sums:
+    """Return the sums of phi and phi phi^T over the rows with these indices."""
+    return Sums(*_prepared_branch(branch, rows.native.n_columns).leverage_sums(rows.native, indices, rows.n_threads))
+
+
+def _native_branch(branch: Branch, n_columns: int) -> _core.Branch:
     return _prepared(branch, lambda: _prepared_branch(branch, n_columns))
 
 
-def _prepared_branch(branch: GlobalBranch | LocalBranch, n_columns: int) -> _core.Branch:
+def _prepared_branch(branch: Branch, n_columns: int) -> _core.Branch:
     if isinstance(branch, LocalBranch):
         views = branch.views
         return _core.Branch.of_local(n_columns, views.features, views.projection, branch.references, branch.n_neighbors)
+    if isinstance(branch, LeverageBranch):
+        arrays = (branch.linear, branch.angular_frequencies, branch.phases, branch.mean, branch.root)
+        return _core.Branch.of_leverage(n_columns, branch.views.features, branch.projection, *arrays)
     std = branch.support_std.astype(np.float64)
-    share = np.divide(1.0, std, out=np.zeros_like(std), where=std > 0.0) / len(branch.multipliers)
+    weight = np.divide(1.0, std, out=np.zeros_like(std), where=std > 0.0) / len(branch.multipliers)
     amplitude = np.sqrt(2.0 / branch.phases.shape[1])
-    weights = amplitude * share[:, :, None] * branch.mean_embedding
-    return _global_branch(branch, n_columns, weights, (share * branch.support_mean).sum(axis=1))
+    weights = amplitude * weight[:, :, None] * branch.mean_embedding
+    return _global_branch(branch, n_columns, weights, (weight * branch.support_mean).sum(axis=1))
 
 
-def view_scores(rows: Rows, branch: GlobalBranch | LocalBranch) -> NDArray[np.float32]:
+def view_scores(rows: Rows, branch: Branch) -> Float32s:
     """Return the score of each row in each view, shape (T, n)."""
     return _native_branch(branch, rows.native.n_columns).view_scores(rows.native, rows.n_threads)
 
 
-def fit_ranks(rows: Rows, branch: GlobalBranch | LocalBranch, aggregation: str) -> tuple[BranchRanks, Scores]:
+def fit_ranks(rows: Rows, branch: Branch, aggregation: str) -> tuple[BranchRanks, Float64s]:
     """Return the distributions of the training rows' scores, and their branch scores."""
     grid = grid_ranks(rows.n_rows) if rows.n_rows > EXACT_CDF_SIZE else np.empty(0)
     smallest = branch.smallest_scores if aggregation == "standard" else np.empty(0, np.float32)
@@ -180,7 +181,7 @@ def fit_ranks(rows: Rows, branch: GlobalBranch | LocalBranch, aggregation: str) 
 
 
 class NativeRanks(BranchRanks):
-    """Distributions that live in the core; their knots are copied out when someone asks for them."""
+    """Distributions stored in the C++ core. Reading `views` or `branch` copies them to NumPy, once."""
 
     def __init__(self, native: _core.Ranks, n_rows: int) -> None:
         self._n_rows = n_rows
@@ -188,43 +189,55 @@ class NativeRanks(BranchRanks):
         _PREPARED[self] = native
 
     @cached_property
-    def cdfs(self) -> tuple[Cdf, ...]:  # type: ignore[override]
-        """One per view and, last, the branch's."""
+    def views(self) -> tuple[Cdf, ...]:  # type: ignore[override]
+        """One distribution for each view that is ranked."""
         native: _core.Ranks = _PREPARED[self]
-        return tuple(Cdf(*native.knots(t), self._n_rows) for t in range(native.n_views + 1))
+        return tuple(Cdf(*knots, self._n_rows) for knots in native.view_knots())
 
-    def __reduce__(self) -> tuple[type[BranchRanks], tuple[tuple[Cdf, ...], NDArray[np.float32]]]:
-        return BranchRanks, (self.cdfs, self.standards)
+    @cached_property
+    def branch(self) -> Cdf:  # type: ignore[override]
+        """The distribution of the mean over the views."""
+        native: _core.Ranks = _PREPARED[self]
+        return Cdf(*native.branch_knots(), self._n_rows)
+
+    def __reduce__(self) -> tuple[type[BranchRanks], tuple[tuple[Cdf, ...], Float32s, Cdf]]:
+        return BranchRanks, (self.views, self.standards, self.branch)
 
 
 def _native_ranks(ranks: BranchRanks) -> _core.Ranks:
     def prepare() -> _core.Ranks:
-        knots = [(cdf.values, cdf.ranks) for cdf in ranks.cdfs]
-        return _core.Ranks(knots, ranks.standards, STANDARD_BOUNDS, ranks.branch.n_rows, SMALLEST_RANGE)
+        views = [(cdf.values, cdf.ranks) for cdf in ranks.views]
+        branch = None if ranks.branch is None else (ranks.branch.values, ranks.branch.ranks)
+        # Standards without a distribution of the branch: no rank is asked for, and the number of rows does not matter.
+        n_rows = ranks.cdfs[0].n_rows if ranks.cdfs else 1
+        return _core.Ranks(views, ranks.standards, branch, STANDARD_BOUNDS, n_rows, SMALLEST_RANGE)
 
     return _prepared(ranks, prepare)
 
 
-def branch_scores(rows: Rows, model: Model) -> tuple[Scores | None, Scores | None]:
+def branch_scores(rows: Rows, model: Model) -> tuple[Float64s | None, Float64s | None]:
     """Return the global and the local score of each row; None for a branch without views."""
-    branches = [(model.global_branch, model.global_ranks), (model.local_branch, model.local_ranks)]
+    branches: list[tuple[Branch | None, BranchRanks | None]] = [
+        (model.global_branch, model.global_ranks),
+        (model.local_branch, model.local_ranks),
+    ]
     present = [(branch, ranks) for branch, ranks in branches if branch is not None and ranks is not None]
     scores = iter(_scores(rows, present, is_ranked=True))
     global_score, local_score = (None if branch is None else next(scores) for branch, _ in branches)
     return global_score, local_score
 
 
-def branch_means(rows: Rows, branch: GlobalBranch | LocalBranch, ranks: BranchRanks) -> Scores:
+def branch_means(rows: Rows, branch: Branch, ranks: BranchRanks) -> Float64s:
     """Return the mean over the views of each row's ranked or standardized scores: what the branch's CDF ranks."""
     return _scores(rows, [(branch, ranks)], is_ranked=False)[0]
 
 
-def _scores(rows: Rows, branches: Sequence[tuple[AnyBranch, BranchRanks]], is_ranked: bool) -> list[Scores]:
+def _scores(rows: Rows, branches: Sequence[tuple[Branch, BranchRanks]], is_ranked: bool) -> list[Float64s]:
     native = [(_native_branch(branch, rows.native.n_columns), _native_ranks(ranks)) for branch, ranks in branches]
     return _core.score(rows.native, native, is_ranked, rows.n_threads)
 
 
-def count_scores(scores: NDArray[np.floating], knots: NDArray[np.float64], n_threads: int) -> NDArray[np.int64]:
+def count_scores(scores: Floats, knots: Float64s, n_threads: int) -> Int64s:
     """Return how many scores of each view (T, n) lie before, at, and between its knots (T, J), shape (T, 2J + 1)."""
     if scores.dtype == np.float32:
         return _core.count_floats(np.ascontiguousarray(scores), knots, n_threads)

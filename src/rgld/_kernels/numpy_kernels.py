@@ -1,53 +1,60 @@
-"""The NumPy twin of the compiled core: the same functions, to be read.
+"""The NumPy twin of the compiled core: the same functions, written to be read.
 
-In: `Rows`, a raw matrix with its scaling. Out: what `fit` learns and what scores need. Rows go through in blocks
-(`blocks.py`); what a block gets is in `elementary.py`.
+In: `Rows`, a raw matrix with its scaling. Out: what `fit` learns from rows, and the scores of rows. Rows are computed
+in blocks (`blocks.py`); the formulas of a block are in `elementary.py`.
 """
 
 from functools import partial, reduce
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .._model import SMALLEST_BANDWIDTH, GlobalBranch, LocalBranch, Model
-from .._preprocess import ColumnStatistics, Scaling
-from .._preprocess import column_statistics as sorted_column_statistics
-from .._ranks import BranchRanks, branch_mean, branch_score, fit_branch_ranks
-from .._views import Views
-from .blocks import Blocks
-from .elementary import global_view_scores, local_view_scores, project, random_features
-
-Scores = NDArray[np.float64]
+from .._arrays import Float32s, Float64s, Floats, Int64s
+from .._model.model import SMALLEST_BANDWIDTH, Branch, GlobalBranch, LeverageBranch, Model
+from .._model.ranks import BranchRanks, branch_mean, branch_score, fit_branch_ranks
+from .._model.scaling import Scaling
+from .._model.statistics import ColumnStatistics
+from .._model.statistics import column_statistics as sorted_column_statistics
+from .._model.views import Views
+from .blocks import Blocks, rows_per_block
+from .elementary import (
+    global_view_scores,
+    leverage_features,
+    leverage_view_scores,
+    local_view_scores,
+    project,
+    random_features,
+)
 
 
 class Sums(NamedTuple):
-    """Sums over rows of phi, shape (T, M, D), and of phi phi^T, shape (T, M, D, D)."""
+    """Sums over rows of phi, shape (T, M, D), and of phi phi^T, shape (T, M, D, D); of leverage views (T, P) and
+    (T, P, P)."""
 
-    phi: NDArray[np.float64]
-    phi_phi: NDArray[np.float64]
+    phi: Float64s
+    phi_phi: Float64s
 
 
 class Moments(NamedTuple):
-    """Of the scaled columns, shape (S * d,)."""
+    """Mean and standard deviation of the scaled columns, shape (S * d,)."""
 
-    mean: NDArray[np.float64]
-    std: NDArray[np.float64]
+    mean: Float64s
+    std: Float64s
 
 
 class Distances(NamedTuple):
-    """Of row pairs, per view, shape (T,): the median and, where that is not above `SMALLEST_BANDWIDTH`, the mean of
-    those that are (0 if there is none)."""
+    """Typical distances between pairs of rows in each view, shape (T,): their median and, where that is not above
+    `SMALLEST_BANDWIDTH`, the mean of the distances above it (0 if there is none)."""
 
-    median: NDArray[np.float64]
-    mean_positive: NDArray[np.float64]
+    median: Float64s
+    mean_positive: Float64s
 
 
 class Rows(Blocks):
-    """A raw matrix (n, d), read as scaled columns."""
+    """A raw matrix (n, d) with its scaling."""
 
-    def __init__(self, X: NDArray[np.floating], scaling: Scaling, n_threads: int, keep: bool = False):
-        """`keep` is a hint for the compiled core."""
+    def __init__(self, X: Floats, scaling: Scaling, n_threads: int, keep: bool = False):
+        """Ignore `keep`, which is for the compiled core."""
         super().__init__(X, scaling, n_threads)
 
     @property
@@ -56,7 +63,7 @@ class Rows(Blocks):
         return len(self.X)
 
 
-def column_statistics(X: NDArray[np.floating], n_threads: int, n_quantiles: int) -> ColumnStatistics:
+def column_statistics(X: Floats, n_threads: int, n_quantiles: int) -> ColumnStatistics:
     """Return the statistics of every column."""
     return sorted_column_statistics(X, n_quantiles)
 
@@ -64,7 +71,7 @@ def column_statistics(X: NDArray[np.floating], n_threads: int, n_quantiles: int)
 def column_moments(rows: Rows) -> Moments:
     """Return mean and standard deviation of every scaled column."""
 
-    def of_block(columns: NDArray[np.float32]) -> NDArray[np.float64]:
+    def of_block(columns: Float32s) -> Float64s:
         values = columns.astype(np.float64)
         return np.array([values.sum(axis=1), (values * values).sum(axis=1)])
 
@@ -72,18 +79,18 @@ def column_moments(rows: Rows) -> Moments:
     return Moments(mean, np.sqrt(np.maximum(mean_square - mean * mean, 0.0)))
 
 
-def pair_places(n_rows: int, n_pairs: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the places i and j of each pair: of all places with the next, then with the second next, and so on,
-    around the end."""
+def pair_places(n_rows: int, n_pairs: int) -> tuple[Int64s, Int64s]:
+    """Return the places i and j of each pair: each place with the next, then each with the second next, and so on; the
+    first place follows the last."""
     pairs = np.arange(n_pairs)
     i = pairs % n_rows
     return i, (i + 1 + pairs // n_rows) % n_rows
 
 
-def pair_distances(rows: Rows, views: Views, numbers: NDArray[np.int64], n_pairs: int) -> Distances:
-    """Return what is typical of the distances between pairs of the numbered rows in each view."""
-    i, j = pair_places(len(numbers), n_pairs)
-    columns = rows.take(numbers).astype(np.float64)
+def pair_distances(rows: Rows, views: Views, indices: Int64s, n_pairs: int) -> Distances:
+    """Return typical distances between pairs of the rows with these indices, in each view."""
+    i, j = pair_places(len(indices), n_pairs)
+    columns = rows.take(indices).astype(np.float64)
     median, mean_positive = [], []
     for features, projection in zip(views.features, views.projection, strict=True):
         z = projection.T.astype(np.float64) @ columns[features]
@@ -94,11 +101,11 @@ def pair_distances(rows: Rows, views: Views, numbers: NDArray[np.int64], n_pairs
     return Distances(np.array(median), np.array(mean_positive))
 
 
-def project_rows(rows: Rows, views: Views, numbers: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Return the numbered rows, shape (T, C), each view's projected by that view, shape (T, r, C)."""
+def project_rows(rows: Rows, views: Views, indices: Int64s) -> Float32s:
+    """Return the rows of each view, whose indices have the shape (T, C), projected by that view, shape (T, r, C)."""
     projected = [
-        project(rows.take(numbers_t), views.features[t : t + 1], views.projection[t : t + 1])[0]
-        for t, numbers_t in enumerate(numbers)
+        project(rows.take(indices_t), views.features[t : t + 1], views.projection[t : t + 1])[0]
+        for t, indices_t in enumerate(indices)
     ]
     return np.array(projected)
 
@@ -106,7 +113,7 @@ def project_rows(rows: Rows, views: Views, numbers: NDArray[np.int64]) -> NDArra
 def embedding_sums(rows: Rows, branch: GlobalBranch) -> Sums:
     """Return the sums of phi and phi phi^T over all rows."""
 
-    def of_block(columns: NDArray[np.float32]) -> Sums:
+    def of_block(columns: Float32s) -> Sums:
         angles = project(columns, branch.views.features, branch.directions)
         phi_sums, phi_phi_sums = [], []
         for multiplier in branch.multipliers:
@@ -118,29 +125,41 @@ def embedding_sums(rows: Rows, branch: GlobalBranch) -> Sums:
     return reduce(lambda a, b: Sums(a.phi + b.phi, a.phi_phi + b.phi_phi), rows.map(of_block, branch.floats_per_row))
 
 
-def _block_scores(branch: GlobalBranch | LocalBranch, columns: NDArray[np.float32]) -> NDArray[np.float32]:
+def leverage_sums(rows: Rows, branch: LeverageBranch, indices: Int64s) -> Sums:
+    """Return the sums of phi and phi phi^T over the rows with these indices."""
+    step = rows_per_block(branch.floats_per_row)
+    sums = []
+    for start in range(0, len(indices), step):
+        phi = leverage_features(branch, rows.take(indices[start : start + step])).astype(np.float64)
+        sums.append(Sums(phi.sum(axis=2), phi @ phi.swapaxes(1, 2)))
+    return reduce(lambda a, b: Sums(a.phi + b.phi, a.phi_phi + b.phi_phi), sums)
+
+
+def _block_scores(branch: Branch, columns: Float32s) -> Float32s:
     if isinstance(branch, GlobalBranch):
         return global_view_scores(branch, columns)
+    if isinstance(branch, LeverageBranch):
+        return leverage_view_scores(branch, columns)
     return local_view_scores(branch, columns)
 
 
-def view_scores(rows: Rows, branch: GlobalBranch | LocalBranch) -> NDArray[np.float32]:
+def view_scores(rows: Rows, branch: Branch) -> Float32s:
     """Return the score of each row in each view, shape (T, n)."""
     return rows.collect(partial(_block_scores, branch), branch.floats_per_row)
 
 
-def fit_ranks(rows: Rows, branch: GlobalBranch | LocalBranch, aggregation: str) -> tuple[BranchRanks, Scores]:
+def fit_ranks(rows: Rows, branch: Branch, aggregation: str) -> tuple[BranchRanks, Float64s]:
     """Return the distributions of the training rows' scores, and their branch scores."""
     smallest = branch.smallest_scores if aggregation == "standard" else np.empty(0, np.float32)
     return fit_branch_ranks(view_scores(rows, branch), smallest)
 
 
-def branch_means(rows: Rows, branch: GlobalBranch | LocalBranch, ranks: BranchRanks) -> Scores:
+def branch_means(rows: Rows, branch: Branch, ranks: BranchRanks) -> Float64s:
     """Return the mean over the views of each row's ranked or standardized scores: what the branch's CDF ranks."""
     return rows.collect(lambda columns: branch_mean(ranks, _block_scores(branch, columns)), branch.floats_per_row)
 
 
-def count_scores(scores: NDArray[np.floating], knots: NDArray[np.float64], n_threads: int) -> NDArray[np.int64]:
+def count_scores(scores: Floats, knots: Float64s, n_threads: int) -> Int64s:
     """Return how many scores of each view (T, n) lie before, at, and between its knots (T, J), shape (T, 2J + 1)."""
     counts = []
     for of_view, own in zip(scores, knots, strict=True):
@@ -150,10 +169,10 @@ def count_scores(scores: NDArray[np.floating], knots: NDArray[np.float64], n_thr
     return np.array(counts)
 
 
-def branch_scores(rows: Rows, model: Model) -> tuple[Scores | None, Scores | None]:
+def branch_scores(rows: Rows, model: Model) -> tuple[Float64s | None, Float64s | None]:
     """Return the global and the local score of each row; None for a branch without views."""
 
-    def of_branch(branch: GlobalBranch | LocalBranch | None, ranks: BranchRanks | None) -> Scores | None:
+    def of_branch(branch: Branch | None, ranks: BranchRanks | None) -> Float64s | None:
         if branch is None or ranks is None:
             return None
         return rows.collect(lambda columns: branch_score(ranks, _block_scores(branch, columns)), branch.floats_per_row)

@@ -1,0 +1,224 @@
+"""The verdict: a table beside the training table, rows and columns together.
+
+In: scores and columns. Out: a `Check`. If the new rows are like the training rows, the probability of an alarm is at
+most `alpha`: a third of it for each of three parts, the sequence of the rows, the rows as a batch, and the columns.
+"""
+
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from .._arrays import Float64s
+from .._table.encoding import Encoding
+from .._table.profiles import Profiles
+from .._table.table import Table
+from ..exceptions import ParameterError
+from . import words
+from .columns import ColumnCheck, check_columns
+from .sequence import SEED, Watch
+from .two_samples import distance_p_value, largest_distance
+
+N_PARTS = 3
+"""Parts of a check that can give an alarm: each has a third of `alpha`."""
+MAX_CHECKED_ROWS = 2**17
+"""The columns of at most this many rows are looked at; of a longer table, rows chosen at random."""
+SCHEMA, SCHEMA_VERSION = "rgld-check", 1
+"""What `as_dict` returns; the version changes when a field changes its meaning or is gone."""
+
+NO_CALIBRATION = (
+    "rows: not checked, because the model held no rows out of its fit: fit it again with calibration_fraction=0.2 "
+    "(`rgld fit` does so)"
+)
+NO_PROFILES = (
+    "columns: of numbers only gaps are checked, because the model file is of a version that did not keep their "
+    "distributions: fit again to check these too"
+)
+
+
+@dataclass(frozen=True)
+class RowsCheck:
+    """The scores of new rows beside those of held-out rows."""
+
+    n_calibration: int
+    wealth: float
+    """What the bets have made of 1, after the last row."""
+    highest: float
+    """Logarithm of the highest wealth so far, in this table and earlier ones."""
+    sequence_p_value: float
+    """1 / the highest wealth so far: holds at any time."""
+    alarm_row: int | None
+    """Index of the row of this table after which the sequence gives an alarm; None if it gave one before, or none."""
+    distance: float
+    """Largest distance of the two distributions of scores, 0 to 1."""
+    is_higher: bool
+    """Whether the new scores are the higher ones, where they differ most."""
+    batch_p_value: float
+
+
+@dataclass(frozen=True)
+class Check:
+    """Whether a table is still like the training table, and what has changed."""
+
+    n_rows: int
+    alpha: float
+    """If the rows are like the training rows, the probability that `drifted` is True is at most this."""
+    rows: RowsCheck | None
+    """None if the model held no rows out of its fit."""
+    columns: tuple[ColumnCheck, ...]
+    notes: tuple[str, ...]
+    """What could not be checked."""
+    watch: Watch | None
+    """To be passed to the check of the next table, so that the bets go on."""
+    broken_relations: tuple[str, ...] = ()
+    """Relations between columns that many more rows break than training rows did, in words. They tell what has changed;
+    they give no alarm, because the training rows, which the relations were learned from, break fewer than others do."""
+
+    @property
+    def level(self) -> float:
+        """The level of each part."""
+        return self.alpha / N_PARTS
+
+    @property
+    def drifted_columns(self) -> tuple[ColumnCheck, ...]:
+        """The columns that have changed, the surest first."""
+        changed = [column for column in self.columns if column.p_value <= self.level]
+        return tuple(sorted(changed, key=lambda column: column.p_value))
+
+    @property
+    def sequence_alarm(self) -> bool:
+        """Whether the bets against the rows have won, in this table or in an earlier one."""
+        return self.rows is not None and self.rows.sequence_p_value <= self.level
+
+    @property
+    def batch_alarm(self) -> bool:
+        """Whether the scores of this table as a whole are unlike those of held-out rows."""
+        return self.rows is not None and self.rows.batch_p_value <= self.level
+
+    @property
+    def drifted(self) -> bool:
+        """Whether any part gives an alarm."""
+        return self.sequence_alarm or self.batch_alarm or bool(self.drifted_columns)
+
+    @property
+    def reasons(self) -> list[str]:
+        """What has changed, in words: columns first, then relations, then rows."""
+        said = [text for column in self.drifted_columns for text in column.said(self.level)]
+        said += self.broken_relations if self.drifted else ()
+        found = self.rows
+        if found is not None and self.batch_alarm:
+            said.append(words.higher_scores(found.distance, found.is_higher, found.n_calibration, found.batch_p_value))
+        if found is not None and self.sequence_alarm:
+            said.append(words.sequence(found.alarm_row, found.highest, 1.0 / self.level))
+        return said
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the check as plain data, in a form that docs/drift.md describes."""
+        return {
+            "schema": SCHEMA,
+            "version": SCHEMA_VERSION,
+            "verdict": "drift" if self.drifted else "fine",
+            "rows": self.n_rows,
+            "alpha": self.alpha,
+            "level": self.level,
+            "reasons": self.reasons,
+            "notes": list(self.notes),
+            "broken_relations": list(self.broken_relations),
+            "sequence": self._sequence_as_dict(),
+            "batch": self._batch_as_dict(),
+            "columns": [_column_as_dict(column, self.level) for column in self.columns],
+        }
+
+    def _sequence_as_dict(self) -> dict[str, Any] | None:
+        if self.rows is None or self.watch is None:
+            return None
+        return {
+            "alarm": self.sequence_alarm,
+            "p_value": self.rows.sequence_p_value,
+            "log10_wealth": self.watch.log_wealth / np.log(10.0),
+            "log10_highest": self.rows.highest / np.log(10.0),
+            "rows_seen": self.watch.n_rows,
+            "alarm_row": self.rows.alarm_row,
+        }
+
+    def _batch_as_dict(self) -> dict[str, Any] | None:
+        if self.rows is None:
+            return None
+        return {
+            "alarm": self.batch_alarm,
+            "p_value": self.rows.batch_p_value,
+            "distance": self.rows.distance,
+            "direction": "higher" if self.rows.is_higher else "lower",
+            "held_out": self.rows.n_calibration,
+        }
+
+
+def _column_as_dict(column: ColumnCheck, level: float) -> dict[str, Any]:
+    return {
+        "name": column.name,
+        "kind": column.kind,
+        "drifted": column.p_value <= level,
+        "p_value": column.p_value,
+        "gaps": column.gaps,
+        "gaps_in_training": column.gaps_in_training,
+        "unread": column.unread,
+        "unseen": column.unseen,
+        "distance": column.distance,
+        "findings": [
+            {"what": finding.what, "p_value": finding.p_value, "words": finding.words}
+            for finding in column.findings
+            if finding.p_value <= level
+        ],
+    }
+
+
+def check_alpha(alpha: float) -> None:
+    """Raise if a probability of false alarm is not one."""
+    if not (isinstance(alpha, Real) and 0.0 < float(alpha) < 1.0):
+        raise ParameterError(f"alpha must be a number in (0, 1), got {alpha!r} instead.")
+
+
+def check_table(
+    encoding: Encoding,
+    profiles: Profiles,
+    calibration: Float64s,
+    table: Table,
+    scores: Float64s,
+    alpha: float,
+    watch: Watch | None = None,
+    broken_relations: tuple[str, ...] = (),
+) -> Check:
+    """Return the check of a table, or of a sample of its rows, with the scores of all its rows in their order."""
+    check_alpha(alpha)
+    if len(table) > MAX_CHECKED_ROWS:
+        chosen = np.random.default_rng(SEED).choice(len(table), MAX_CHECKED_ROWS, replace=False)
+        table = table.take(np.sort(chosen))
+    columns = check_columns(encoding, profiles, table)
+    notes = () if profiles.are_known else (NO_PROFILES,)
+    if not len(calibration):
+        return Check(len(scores), float(alpha), None, columns, (NO_CALIBRATION, *notes), None, broken_relations)
+    rows, watch = check_rows(calibration, scores, float(alpha), watch or Watch.begin(calibration))
+    return Check(len(scores), float(alpha), rows, columns, notes, watch, broken_relations)
+
+
+def check_rows(calibration: Float64s, scores: Float64s, alpha: float, watch: Watch) -> tuple[RowsCheck, Watch]:
+    """Return what the scores say, and the state of the bets after them."""
+    after, path = watch.followed(scores)
+    limit = float(np.log(N_PARTS / alpha))
+    reached = np.flatnonzero((path >= limit) & (watch.highest < limit))
+    distance, is_higher = score_distance(calibration, scores)
+    p_value = distance_p_value(distance, len(calibration), len(scores))
+    alarm_row = int(reached[0]) if len(reached) else None
+    wealth = float(np.exp(min(after.log_wealth, 700.0)))
+    found = RowsCheck(len(calibration), wealth, after.highest, after.p_value, alarm_row, distance, is_higher, p_value)
+    return found, after
+
+
+def score_distance(calibration: Float64s, scores: Float64s) -> tuple[float, bool]:
+    """Return the largest distance of two distributions of scores, and whether the new scores are the higher ones
+    there."""
+    knots = np.concatenate((calibration, scores))
+    own, new = (np.searchsorted(np.sort(part), knots, side="right") for part in (calibration, scores))
+    distance, place = largest_distance(new, len(scores), own, len(calibration))
+    return distance, bool(new[place] / len(scores) < own[place] / len(calibration))

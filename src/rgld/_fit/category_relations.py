@@ -1,0 +1,152 @@
+"""Which value goes with which: values that determine others, and frequent values that never meet.
+
+In: codes of the columns of values. Out: candidates of both kinds, from the counts of pairs of values.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from .._arrays import Int64s
+from .._kernels.relations import Cells
+from .._model.relations import MISSING, UNLISTED
+from .candidates import MIN_LIFT, Candidate, may_be_kept
+
+MAX_LEVELS = 32
+"""Numbers with at most this many different values are also values."""
+MAX_PAIR_FRACTION = 0.002
+"""Values that meet in a larger fraction of the rows do meet."""
+MAX_FLAG_LEVELS = 2
+"""Numbers with more levels are amounts: that two of them never meet says little."""
+MIN_SUPPORT, MIN_AGREEMENT = 3, 0.8
+"""A value says what to expect in another column if it has at least so many rows, and if so large a fraction of them
+agrees."""
+
+
+class PairCounts(NamedTuple):
+    """The rows of each pair of values that occurs, of two columns; codes are moved by one: 0 is a missing number."""
+
+    a: Int64s
+    b: Int64s
+    n_rows: Int64s
+
+
+def candidates(cells: Cells, columns: Sequence[int]) -> tuple[list[Candidate], list[Candidate]]:
+    """Return the columns that determine others, and the pairs of values that never meet."""
+    codes = {j: cells.codes(j).astype(np.int64) - MISSING for j in columns}  # unlisted values have -1
+    sizes = {j: int(own.max(initial=0)) + 1 for j, own in codes.items()}
+    totals = {j: np.bincount(own[own >= 0], minlength=sizes[j]) for j, own in codes.items()}
+    columns = [j for j in columns if len(totals[j]) - (totals[j] == 0).sum() >= 2 and totals[j].max() >= MIN_SUPPORT]
+    determined, pairs = [], []
+    same: set[int] = set()
+    for place, a in enumerate(columns):
+        for b in columns[place + 1 :]:
+            counts = _count(codes[a], codes[b], sizes[b])
+            found = [*_determined(a, b, counts, codes), *_determined(b, a, _swapped(counts), codes)]
+            determined += found
+            if len(found) == 2:
+                same.add(b)  # each determines the other: what is said of a need not be said of b
+            if not found and not {a, b} & same and _are_values(cells, a) and _are_values(cells, b):
+                pairs += _never_meeting(a, b, counts, totals, codes)
+    return determined, pairs
+
+
+def _are_values(cells: Cells, j: int) -> bool:
+    """Tell whether a column holds values, not amounts: it is a category or a flag."""
+    return len(cells.levels.get(j, ())) <= MAX_FLAG_LEVELS
+
+
+def _count(a: Int64s, b: Int64s, n_b: int) -> PairCounts:
+    """Return the counts of pairs of listed values. Unlisted values have -1."""
+    joint = (a + 1) * (n_b + 1) + (b + 1)
+    size = int(joint.max(initial=0)) + 1
+    if size <= 8 * len(a) + 1024:
+        every = np.bincount(joint, minlength=size)
+        found = np.flatnonzero(every)
+        count = every[found]
+    else:
+        found, count = np.unique(joint, return_counts=True)
+    own_a, own_b = found // (n_b + 1) - 1, found % (n_b + 1) - 1
+    listed = (own_a >= 0) & (own_b >= 0)
+    return PairCounts(own_a[listed], own_b[listed], count[listed])
+
+
+def _swapped(counts: PairCounts) -> PairCounts:
+    order = np.lexsort((counts.a, counts.b))
+    return PairCounts(counts.b[order], counts.a[order], counts.n_rows[order])
+
+
+def _determined(by: int, column: int, counts: PairCounts, codes: dict[int, Int64s]) -> list[Candidate]:
+    """Return the relation if the values of `by` determine those of `column`."""
+    starts = np.concatenate(([0], np.flatnonzero(counts.a[1:] != counts.a[:-1]) + 1))
+    if len(starts) < 2:
+        return []
+    n_rows = np.add.reduceat(counts.n_rows, starts)
+    n_agree = np.maximum.reduceat(counts.n_rows, starts)
+    says = (n_rows >= MIN_SUPPORT) & (n_agree >= MIN_AGREEMENT * n_rows)
+    covered, n_broken = int(n_rows[says].sum()), int((n_rows - n_agree)[says].sum())
+    if 2 * covered < n_rows.sum() or says.sum() < 2 or not may_be_kept(covered, n_broken):
+        return []
+    is_said = np.repeat(says, np.diff(starts, append=len(counts.a)))
+    most_frequent = np.bincount(counts.b[is_said], counts.n_rows[is_said]).max()
+    expected = covered - most_frequent  # rows that differ from the most frequent value
+    if not may_be_kept(expected, n_broken):
+        return []
+    by_code, said = counts.a[starts][says], _modes(counts, starts)[says]
+    table = np.full(int(counts.a.max()) + 2, UNLISTED)  # the last place is that of unlisted values
+    table[by_code] = said
+    wanted = table[np.where(codes[by] < 0, len(table) - 1, np.minimum(codes[by], len(table) - 1))]
+    broken = np.flatnonzero((wanted != UNLISTED) & (codes[column] != wanted))
+    if not may_be_kept(expected, len(broken)):
+        return []
+    relation = {
+        "by": by,
+        "column": column,
+        "n_rows": covered,
+        "n_values": len(by_code),
+        "by_code": by_code + MISSING,
+        "expected_code": said + MISSING,
+    }
+    return [Candidate(float(expected), relation, broken)]
+
+
+def _modes(counts: PairCounts, starts: Int64s) -> Int64s:
+    """Return the most frequent b of each a; of several the first."""
+    order = np.lexsort((counts.b, -counts.n_rows, counts.a))
+    modes: Int64s = counts.b[order[starts]]
+    return modes
+
+
+def _never_meeting(
+    a: int, b: int, counts: PairCounts, totals: dict[int, Int64s], codes: dict[int, Int64s]
+) -> list[Candidate]:
+    """Return the pairs of frequent values that hardly ever meet."""
+    n = len(codes[a])
+    least = MIN_LIFT * n  # a rarer value meets no value often enough
+    own = np.flatnonzero(totals[a] * totals[b].max() >= least)
+    other = np.flatnonzero(totals[b] * totals[a].max() >= least)
+    if not len(own) or not len(other):
+        return []
+    found = np.zeros((int(own.max()) + 1, int(other.max()) + 1), np.int64)
+    inside = (counts.a <= own.max()) & (counts.b <= other.max())
+    found[counts.a[inside], counts.b[inside]] = counts.n_rows[inside]
+    expected = np.outer(totals[a][own], totals[b][other]) / n
+    met = found[np.ix_(own, other)]
+    is_rule = (expected >= MIN_LIFT * np.maximum(met, 1)) & (met <= MAX_PAIR_FRACTION * n)
+    relations = []
+    for i, k in zip(*np.nonzero(is_rule), strict=True):
+        mine = np.flatnonzero(counts.a == own[i])
+        usual = mine[counts.n_rows[mine].argmax()]
+        relation = {
+            "first": a,
+            "first_code": own[i] + MISSING,
+            "second": b,
+            "second_code": other[k] + MISSING,
+            "usual_code": counts.b[usual] + MISSING,
+            "usual_rows": counts.n_rows[usual],
+            "n_rows": totals[a][own[i]],
+        }
+        broken = np.flatnonzero((codes[a] == own[i]) & (codes[b] == other[k]))
+        relations.append(Candidate(float(expected[i, k]), relation, broken))
+    return relations

@@ -1,0 +1,90 @@
+"""Numbers that keep near a constant where another column has a certain value: no tip where payment is cash.
+
+In: the cells of a sample. Out: relations of numbers without partners, under a condition.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from .._arrays import Float64s, Indices
+from .._kernels.relations import Cells
+from .._model.relations import MAX_TERMS, UNLISTED
+from .residuals import NEAR_FRACTION, Measured, distance, measured, middle
+
+MIN_CONDITION_ROWS, MIN_CONDITION_FRACTION, MAX_CONDITION_FRACTION = 50, 0.01, 0.95
+"""Rows of a value that is a condition: at least so many, and from so large a fraction of all rows to so large a one."""
+MAX_VARIANCE = 0.1
+"""Under a condition the variance of a number must be below this fraction of its own, outliers cut."""
+CUT_IN_SPREADS = 8.0
+"""Where outliers are cut."""
+MAX_CONDITIONS_TRIED, MAX_CONDITIONS = 128, 32
+"""Conditions that are looked at closely, and that are kept: those under which a number varies least."""
+
+
+def under_conditions(cells: Cells, numbers: Sequence[int], values: Sequence[int], some: Indices) -> list[Measured]:
+    """Return the numbers that keep near a constant where another column has a certain value."""
+    if not values:
+        return []
+    spread, scaled = {}, []
+    for j in numbers:
+        own = cells.numbers(j)[some]
+        there = own[~np.isnan(own)]
+        if j in cells.levels or cells.kind(j) == "time" or not len(there):
+            continue
+        center = middle(there)
+        own_spread = distance(there - center, NEAR_FRACTION)
+        if own_spread > 0.0:
+            spread[j] = own_spread
+            scaled.append(
+                np.where(np.isnan(own), 0.0, ((own - center) / own_spread).clip(-CUT_IN_SPREADS, CUT_IN_SPREADS))
+            )
+    if not spread:
+        return []
+    tried = sorted(_narrow(cells, list(spread), np.array(scaled), values, some))[:MAX_CONDITIONS_TRIED]
+    found: dict[tuple[int, ...], Measured] = {}
+    for _, j, when, code in tried:
+        rows = np.flatnonzero((cells.codes(when) == code) & ~np.isnan(cells.numbers(j)))
+        if len(rows) < MIN_CONDITION_ROWS:
+            continue
+        # Another column may have a value in the same rows: one of them is enough.
+        same = (j, len(rows), int(rows[0]), int(rows[-1]))
+        if same not in found:
+            one = _near_constant(cells, j, when, code, rows, spread[j])
+            if one is not None:
+                found[same] = one
+    return sorted(found.values(), key=lambda one: -one.precision)[:MAX_CONDITIONS]
+
+
+def _narrow(
+    cells: Cells, numbers: list[int], scaled: Float64s, values: Sequence[int], some: Indices
+) -> Iterator[tuple[float, int, int, int]]:
+    """Yield which number varies little under which condition, with its variance as a fraction of the whole."""
+    variance = np.maximum(scaled.var(axis=1), 1e-300)
+    for when in values:
+        codes = cells.codes(when)[some]
+        count = np.bincount(codes[codes >= 0])
+        least = max(MIN_CONDITION_ROWS * len(some) / len(cells), MIN_CONDITION_FRACTION * len(codes), 2)
+        for code in np.flatnonzero((count >= least) & (count <= MAX_CONDITION_FRACTION * len(codes))):
+            fractions = scaled[:, codes == code].var(axis=1) / variance
+            for place in np.flatnonzero(fractions < MAX_VARIANCE):
+                if numbers[place] != when:
+                    yield round(float(fractions[place]), 9), numbers[place], when, int(code)
+
+
+def _near_constant(cells: Cells, j: int, when: int, code: int, rows: Indices, spread: float) -> Measured | None:
+    own = cells.numbers(j)[rows]
+    constant = middle(own)
+    relation = {
+        "target": j,
+        "is_log": 0,
+        "when": when,
+        "when_code": code,
+        "partner": [-1] * MAX_TERMS,
+        "partner_code": [UNLISTED] * MAX_TERMS,
+        "weight": [0.0] * MAX_TERMS,
+        "constant": constant,
+    }
+    every = cells.numbers(j)
+    every = every[~np.isnan(every)]
+    return measured(relation, every, own - constant, every - constant, rows, spread)

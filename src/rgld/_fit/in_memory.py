@@ -1,0 +1,52 @@
+"""Training rows in memory: every distribution is exact."""
+
+from collections.abc import Sequence
+
+from .. import _kernels
+from .._arrays import Float64s, Floats
+from .._kernels.threads import threads_for
+from .._model.model import Branch, GlobalBranch
+from .._model.scaling import Scaling
+from .._model.statistics import ColumnStatistics
+from .global_branch import EmbeddingSums
+from .training_rows import FittedRanks
+
+
+class RowsInMemory:
+    """Training rows that are all in memory."""
+
+    def __init__(self, matrix: Floats, sample: Floats | None, n_jobs: int | None) -> None:
+        """Take all rows, and a sample of them if the table is long."""
+        self.matrix = matrix
+        self.sample = matrix if sample is None else sample
+        self.is_whole = sample is None
+        self.n_threads = threads_for(len(matrix), n_jobs)
+
+    def column_statistics(self, n_quantiles: int) -> ColumnStatistics:
+        """Return the statistics of every column, and `n_quantiles` quantiles of each."""
+        return _kernels.column_statistics(self.matrix, self.n_threads, n_quantiles)
+
+    def column_moments(self, scaling: Scaling) -> tuple[Float64s, Float64s]:
+        """Return mean and standard deviation of every scaled column."""
+        return _kernels.column_moments(_kernels.Rows(self.matrix, scaling, self.n_threads))
+
+    def scaled(self, scaling: Scaling) -> "ScaledRowsInMemory":
+        """Return the scaled rows."""
+        rows = _kernels.Rows(self.matrix, scaling, self.n_threads, keep=True)
+        return ScaledRowsInMemory(rows, rows if self.is_whole else _kernels.Rows(self.sample, scaling, self.n_threads))
+
+
+class ScaledRowsInMemory:
+    """Scaled training rows that are all in memory."""
+
+    def __init__(self, rows: _kernels.Rows, sample: _kernels.Rows) -> None:
+        self.rows = rows
+        self.sample = sample
+
+    def embedding_sums(self, branch: GlobalBranch) -> EmbeddingSums:
+        """Return the sums of phi and phi phi^T over all rows."""
+        return EmbeddingSums.of(self.rows, branch)
+
+    def fit_ranks(self, branches: Sequence[Branch], aggregation: str) -> list[FittedRanks]:
+        """Return the distributions of each branch's scores, and the branch scores of all rows."""
+        return [FittedRanks(*_kernels.fit_ranks(self.rows, branch, aggregation)) for branch in branches]

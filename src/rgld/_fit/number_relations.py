@@ -1,0 +1,311 @@
+"""Numbers that follow from others: which partners, which weights.
+
+In: the cells of a sample. Out: relations of numbers. Two passes are made, on the numbers as they are (sums and
+differences) and on their logarithms (products). In each:
+
+1. The covariance C of all numbers and of the frequent values, over the inner rows: without those that fit the others
+   least, by the residuals (P (x - mean))_j / P_jj with P = (C + ridge)^-1, which are those of every column given all
+   others.
+2. For every column that the others explain, partners one by one, each the one that explains most of what is left.
+3. Weights by least squares, twice, the second time without the rows that fit least; whole numbers where they do as
+   well.
+
+These three look at no more than `MAX_SOLVED_ROWS` rows, evenly spaced. How near the rows are is measured on all rows
+(`residuals.py`).
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._arrays import Bools, Float64s, Indices
+from .._kernels.relations import Cells, in_unit
+from .._model.relations import MAX_TERMS, UNLISTED
+from .candidates import Candidate, evenly_spaced
+from .conditions import under_conditions
+from .residuals import (
+    FAR_FRACTION,
+    MAX_SPREAD,
+    NEAR_FRACTION,
+    Measured,
+    distance,
+    measured,
+    middle,
+    with_limits,
+)
+
+MAX_SOLVED_ROWS = 4096
+"""Rows that decide which columns are related, and how."""
+MIN_SOLVED_ROWS, MIN_ROWS_PER_TERM = 50, 10
+"""Rows that speak of a relation, and more for each partner."""
+MIN_GAIN = 0.1
+"""A partner must explain this fraction of the variance that the partners before it leave open."""
+MIN_TERM = 0.05
+"""A term that varies by less than this fraction of what is left open is left out."""
+RIDGE, INNER_RIDGE = 1e-9, 1e-4
+"""Added to the variances, which are about 1; and to those that only decide which rows fit."""
+INNER_FRACTION = 0.95
+"""Rows that remain when those that fit least are left out, each time."""
+MIN_VALUE_ROWS, MIN_VALUE_FRACTION, MAX_COLUMN_VALUES = 20, 0.01, 8
+"""Values that are partners: those of so many rows, the most frequent ones of each column."""
+MIN_POSITIVE = 0.9
+"""A column has logarithms if this fraction of its numbers is above 0."""
+MAX_LINEAR = 32
+"""Relations without a condition that are kept."""
+DIGITS = 10
+"""Of weights and constants: rounding, which may differ between processors, decides nothing."""
+WHOLE_WITHIN = 0.02
+"""A weight that is this near to a whole number may be one."""
+
+
+class Feature(NamedTuple):
+    """A column of numbers or a value, over the rows that decide."""
+
+    column: int
+    code: int
+    """`UNLISTED` for numbers."""
+    scaled: Float64s
+    """Centered and scaled; 0 where missing."""
+    missing: Bools | None
+    scale: float
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is a number, not a value."""
+        return self.code == UNLISTED
+
+
+def varies(numbers: Float64s) -> bool:
+    """Tell whether a column has at least two different numbers."""
+    present = numbers[~np.isnan(numbers)]
+    return len(present) >= MIN_SOLVED_ROWS and bool(present.min() < present.max())
+
+
+def most_correlated(cells: Cells, columns: Sequence[int], n: int, n_rows: int) -> list[int]:
+    """Return the n columns whose ranks have the strongest correlation to another column's, over the first rows."""
+    matrix = np.array([cells.numbers(j)[:n_rows] for j in columns])
+    ranks = np.argsort(np.argsort(matrix, axis=1, kind="stable"), axis=1, kind="stable").astype(np.float64)
+    ranks -= ranks.mean(axis=1, keepdims=True)
+    ranks /= np.sqrt(np.square(ranks).sum(axis=1, keepdims=True))
+    correlation = np.abs(ranks @ ranks.T).round(6)
+    np.fill_diagonal(correlation, 0.0)
+    best = np.argsort(-correlation.max(axis=1), kind="stable")[:n]
+    return sorted(columns[int(i)] for i in best)
+
+
+def candidates(cells: Cells, numbers: Sequence[int], values: Sequence[int]) -> list[Candidate]:
+    """Return the relations of numbers, with limits that allow for how many there are."""
+    some = evenly_spaced(len(cells), MAX_SOLVED_ROWS)
+    if not numbers or len(numbers) + len(values) < 2:
+        return []
+    of_values = list(_values(cells, values, some))
+    found: list[Measured] = []
+    for is_log in (False, True):
+        features = list(_numbers(cells, numbers, some, is_log))
+        if features:
+            found += _linear(cells, [*features, *of_values], some, is_log)
+    found = sorted(_one_of_each(found), key=lambda one: -one.precision)[:MAX_LINEAR]
+    return with_limits([*found, *under_conditions(cells, numbers, values, some)], len(cells))
+
+
+def _numbers(cells: Cells, numbers: Sequence[int], some: Indices, is_log: bool) -> Iterator[Feature]:
+    for j in numbers:
+        is_span = j >= len(cells.encoding.columns)  # as it is, it is the difference of two columns, and says nothing
+        if cells.kind(j) in ("time", "boolean") if is_log else is_span:
+            continue
+        own = in_unit(cells.numbers(j)[some], is_log)
+        missing = np.isnan(own)
+        present = own[~missing]
+        n_known = int(np.sum(~np.isnan(cells.numbers(j)[some])))
+        if len(present) < max(MIN_SOLVED_ROWS, MIN_POSITIVE * n_known):
+            continue
+        center = middle(present)
+        scale = distance(present - center, NEAR_FRACTION) or float(present.std())
+        if 1e-150 < scale < 1e150:
+            scaled = np.where(missing, 0.0, (own - center) / scale)
+            yield Feature(j, UNLISTED, scaled, missing if len(present) < len(own) else None, scale)
+
+
+def _values(cells: Cells, values: Sequence[int], some: Indices) -> Iterator[Feature]:
+    for j in values:
+        codes = cells.codes(j)[some]
+        count = np.bincount(codes[codes >= 0], minlength=1)
+        frequent = np.flatnonzero(count >= max(MIN_VALUE_ROWS, MIN_VALUE_FRACTION * len(codes)))
+        if len(cells.levels.get(j, ())) == 2:
+            continue  # a flag is a number already
+        for code in np.sort(frequent[np.argsort(-count[frequent], kind="stable")[:MAX_COLUMN_VALUES]]):
+            yield Feature(j, int(code), (codes == code) - count[code] / len(codes), None, 1.0)
+
+
+def _linear(cells: Cells, features: list[Feature], some: Indices, is_log: bool) -> Iterator[Measured]:
+    """Yield the relations of one pass."""
+    matrix = np.array([feature.scaled for feature in features])
+    is_number = np.array([feature.is_number for feature in features])
+    covariance = _inner_covariance(matrix, is_number)
+    spread = np.sqrt(np.diag(covariance))
+    precision = np.linalg.inv(covariance + RIDGE * np.eye(len(covariance)))
+    open_part = 1.0 / (np.sqrt(np.maximum(np.diag(precision), 1e-300)) * np.maximum(spread, 1e-150))
+    for i in np.flatnonzero(is_number & (spread > 1e-6) & (open_part < MAX_SPREAD)):
+        partners = _partners(covariance, int(i), features)
+        # A column of few numbers that only values of others explain is left to the relations of values.
+        if any(features[p].is_number or features[i].column not in cells.levels for p in partners):
+            one = _fitted(cells, features[i], [features[p] for p in partners], some, is_log)
+            if one is not None:
+                yield one
+
+
+def _inner_covariance(matrix: Float64s, is_number: Bools) -> Float64s:
+    """Return the covariance over the rows that fit the others."""
+    kept = _inner(np.abs(matrix[is_number]).max(axis=0))
+    precision = np.linalg.inv(_covariance(matrix[:, kept]) + INNER_RIDGE * np.eye(len(matrix)))
+    residuals = (precision[is_number] / np.sqrt(np.diag(precision)[is_number])[:, None]) @ matrix
+    residuals -= np.median(residuals, axis=1, keepdims=True)
+    return _covariance(matrix[:, kept & _inner(np.abs(residuals).max(axis=0))])
+
+
+def _inner(distances: Float64s) -> Bools:
+    inner: Bools = distances <= distance(distances, INNER_FRACTION)
+    return inner
+
+
+def _covariance(matrix: Float64s) -> Float64s:
+    centered = matrix - matrix.mean(axis=1, keepdims=True)
+    covariance: Float64s = centered @ centered.T / max(1, matrix.shape[1])
+    return covariance
+
+
+def _partners(covariance: Float64s, target: int, features: list[Feature]) -> list[int]:
+    """Return the partners of a column, the one that explains most first."""
+    left = covariance.copy()
+    whole = np.diag(covariance).copy()
+    usable = np.array([feature.column != features[target].column for feature in features])
+    chosen: list[int] = []
+    while len(chosen) < MAX_TERMS:
+        variance = np.diag(left)
+        free = usable & (variance > 1e-8 * whole)
+        free[chosen] = False
+        explained = np.where(free, left[target] ** 2 / np.maximum(variance, 1e-300), 0.0)
+        best = int(explained.round(12).argmax())
+        open_part = left[target, target]
+        if explained[best] < MIN_GAIN * open_part or open_part <= 1e-12 * whole[target]:
+            break
+        chosen.append(best)
+        left -= np.outer(left[:, best], left[best] / left[best, best])
+    return chosen
+
+
+def _fitted(cells: Cells, target: Feature, partners: list[Feature], some: Indices, is_log: bool) -> Measured | None:
+    """Return the relation with weights by least squares, if it is a strong one."""
+    while True:  # terms that hardly vary are left out, and the others fitted again
+        present = _present([target, *partners])
+        if not partners or len(present) < MIN_SOLVED_ROWS + MIN_ROWS_PER_TERM * len(partners):
+            return None
+        y = target.scaled[present]
+        x = np.array([partner.scaled[present] for partner in partners])
+        weights, rest = _least_squares(y, x)
+        near = distance(rest, NEAR_FRACTION)
+        spread = distance(y - middle(y), NEAR_FRACTION)
+        if near > MAX_SPREAD * spread:
+            return None
+        least = MIN_TERM * max(near, 1e-6 * spread)
+        terms = [distance(w * own, FAR_FRACTION) for w, own in zip(weights, x, strict=True)]
+        kept = [partner for partner, size in zip(partners, terms, strict=True) if size > least]
+        if len(kept) == len(partners):
+            break
+        partners = kept
+    raw = [float(w) * target.scale / partner.scale for w, partner in zip(weights, partners, strict=True)]
+    return _related(cells, target, partners, raw, spread * target.scale, is_log)
+
+
+def _present(features: list[Feature]) -> Indices:
+    missing = [feature.missing for feature in features if feature.missing is not None]
+    n = len(features[0].scaled)
+    return np.flatnonzero(~np.logical_or.reduce(missing)) if missing else np.arange(n)
+
+
+def _least_squares(y: Float64s, x: Float64s) -> tuple[Float64s, Float64s]:
+    """Return the weights, and what they leave open."""
+    kept = np.ones(len(y), bool)
+    for _ in range(2):
+        design = np.vstack((np.ones(int(kept.sum())), x[:, kept]))
+        gram = design @ design.T
+        gram[np.diag_indices_from(gram)] += RIDGE * 1e-3
+        solution = np.linalg.solve(gram, design @ y[kept])
+        rest = y - solution[1:] @ x
+        rest -= middle(rest)
+        kept = _inner(np.abs(rest))
+    return solution[1:].astype(np.float64), rest
+
+
+def _related(
+    cells: Cells, target: Feature, partners: list[Feature], weights: list[float], spread: float, is_log: bool
+) -> Measured | None:
+    """Return the relation with how near all rows are."""
+    values = in_unit(cells.numbers(target.column), is_log)
+    terms = [
+        in_unit(cells.numbers(own.column), is_log) if own.is_number else (cells.codes(own.column) == own.code) * 1.0
+        for own in partners
+    ]
+    rows = np.flatnonzero(~np.isnan(values + sum(terms)))
+    values, terms = values[rows], [term[rows] for term in terms]
+    weights, constant, rest = _rounded(values, terms, weights, [own.is_number for own in partners])
+    relation: dict[str, Any] = {
+        "target": target.column,
+        "is_log": int(is_log),
+        "when": -1,
+        "when_code": -1,
+        "partner": _padded([own.column for own in partners], -1),
+        "partner_code": _padded([own.code for own in partners], UNLISTED),
+        "weight": _padded(weights, 0.0),
+        "constant": constant,
+    }
+    # As if the column were independent of its partners: each row has the value of another.
+    unrelated = rest - values + values[np.random.default_rng(0).permutation(len(values))]
+    return measured(relation, values, rest, unrelated, rows, spread)
+
+
+def _padded(elements: Sequence[float], filler: float) -> list[float]:
+    return [*elements, *([filler] * (MAX_TERMS - len(elements)))]
+
+
+def _rounded(
+    values: Float64s, terms: list[Float64s], weights: list[float], is_number: list[bool]
+) -> tuple[list[float], float, Float64s]:
+    """Return weights, constant and what they leave open: with whole weights if these leave hardly more."""
+
+    def rest_of(chosen: list[float]) -> tuple[float, Float64s]:
+        rest = values.copy()
+        for weight, term in zip(chosen, terms, strict=True):
+            rest -= weight * term
+        constant = float(f"{middle(rest):.{DIGITS}g}")
+        return constant, rest - constant
+
+    weights = [float(f"{weight:.{DIGITS}g}") for weight in weights]
+    whole = [
+        float(round(w)) if number and round(w) and abs(w - round(w)) < WHOLE_WITHIN else w
+        for w, number in zip(weights, is_number, strict=True)
+    ]
+    constant, rest = rest_of(weights)
+    if whole != weights:
+        other, other_rest = rest_of(whole)
+        if distance(other_rest, NEAR_FRACTION) <= 1.05 * distance(rest, NEAR_FRACTION):
+            weights, constant, rest = whole, other, other_rest
+    if constant and abs(constant) <= 0.1 * distance(rest, NEAR_FRACTION):
+        rest, constant = rest + constant, 0.0
+    return weights, constant, rest
+
+
+def _one_of_each(found: list[Measured]) -> list[Measured]:
+    """Return one relation of several that relate the same columns: total = fare + tip is tip = total - fare. Of those
+    that are about as precise, a sum without a minus sign is preferred."""
+
+    def order(one: Measured) -> tuple[float, bool, float]:
+        weights = [weight for weight in one.relation["weight"] if weight]
+        return -round(one.precision), any(weight < 0 for weight in weights), -one.precision
+
+    best: dict[frozenset[int], Measured] = {}
+    for one in sorted(found, key=order):
+        named = frozenset({one.relation["target"], *(j for j in one.relation["partner"] if j >= 0)})
+        best.setdefault(named, one)
+    return list(best.values())

@@ -1,0 +1,53 @@
+"""Orders: of two dates, two durations or two numbers, the first is hardly ever above the second, although their ranges
+overlap. If the columns were independent, the first would be above the second in a fraction of the rows that follows
+from each column alone: this is what the rows that break the order are compared with."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from .._arrays import Float64s
+from .._kernels.relations import Cells
+from .candidates import Candidate, evenly_spaced, may_be_kept
+
+MIN_EXPECTED_FRACTION = 0.05
+"""Of independent columns, the first is above the second in at least this fraction of the rows: their ranges overlap."""
+MAX_BROKEN_FRACTION = 0.002
+"""An order that a larger fraction of the rows breaks is none."""
+MAX_COMPARED_ROWS = 2048
+"""Rows, evenly spaced, that tell how the values of a column are distributed."""
+N_ORDER_QUANTILES = 9
+"""Quantiles of two columns that must be in order too: a cheap first look at a pair."""
+
+
+def candidates(cells: Cells, columns: Sequence[int]) -> Iterator[Candidate]:
+    """Yield the orders of pairs of columns."""
+    kinds = {j: _unit(cells, j) for j in columns}
+    columns = [j for j in columns if kinds[j]]
+    probabilities = np.linspace(0.02, 0.98, N_ORDER_QUANTILES)
+    some = evenly_spaced(len(cells), MAX_COMPARED_ROWS)
+    present = {j: np.sort(own[~np.isnan(own)]) for j in columns for own in (cells.numbers(j)[some],)}
+    columns = [j for j in columns if len(present[j])]
+    quantiles = {j: own[(probabilities * (len(own) - 1)).astype(int)] for j, own in present.items()}
+    for a in columns:
+        for b in columns:
+            if a == b or kinds[a] != kinds[b] or (quantiles[a] > quantiles[b]).any():
+                continue
+            low, high = cells.numbers(a), cells.numbers(b)
+            n_rows = int(np.sum(~np.isnan(low) & ~np.isnan(high)))
+            fraction = fraction_above(present[a], present[b])
+            broken = np.flatnonzero(low > high)
+            expected, is_rare = fraction * n_rows, len(broken) <= MAX_BROKEN_FRACTION * n_rows
+            if fraction >= MIN_EXPECTED_FRACTION and is_rare and may_be_kept(expected, len(broken)):
+                yield Candidate(expected, {"low": a, "high": b, "n_rows": n_rows}, broken)
+
+
+def _unit(cells: Cells, j: int) -> str:
+    """Return what the column's values can be compared with: "" if with nothing."""
+    is_span = j >= len(cells.encoding.columns)
+    return "" if is_span or cells.kind(j) == "boolean" or len(cells.levels.get(j, range(9))) <= 3 else cells.kind(j)
+
+
+def fraction_above(a: Float64s, b: Float64s) -> float:
+    """Return how often a value of a is above one of b if they are drawn independently; both are sorted."""
+    return float(np.searchsorted(b, a, side="left").sum() / (len(a) * len(b)))

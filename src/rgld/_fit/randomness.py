@@ -1,0 +1,78 @@
+"""Randomness: one child generator per branch and quantity, and quasi-Monte Carlo normals.
+
+In: the user's `random_state`. Out: NumPy generators that depend on the root seed, the branch and the quantity drawn.
+Each quantity is drawn view after view, so that a view gets the same numbers however many views there are. NumPy's
+global generator is never used.
+"""
+
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+from scipy.stats import qmc
+
+from .._arrays import Float64s, Int64s
+from .._table.hashing import integer_hashes
+
+GLOBAL, LOCAL, FIRST_PASS = range(3)
+"""The branches, and the local views that decide which rows are trimmed."""
+
+FEATURES, PROJECTION, POINTS, SHIFTS, PHASES, PAIRS, REFERENCES, HELD_OUT, ROW_KEYS, WHITENING, KEPT_ROWS = range(11)
+"""The quantities. Of both branches: feature subsets, projections. Of the global branch: base points of the frequencies
+and their shift in each view, phases, row pairs for bandwidths. Of the local branch: reference rows, held-out rows, keys
+of rows, rows for whitening, rows kept for explanations."""
+
+SMALLEST_POINT = 2.0**-40
+"""Quasi-Monte Carlo points are kept this far from 0 and 1, where the inverse normal CDF is infinite: |z| <= 7.1."""
+
+
+def root_seed(random_state: Any) -> int:
+    """Return the integer from which everything random in a fit is derived."""
+    if random_state is None:
+        entropy = np.random.SeedSequence().entropy
+        return int(entropy)  # type: ignore[arg-type]  # a fresh SeedSequence always has integer entropy
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31))
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**63))
+    return int(random_state)
+
+
+def child(seed: int, branch: int, quantity: int) -> np.random.Generator:
+    """Return the generator of one quantity of one branch."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(branch, quantity)))
+
+
+def sobol_points(rng: np.random.Generator, n_points: int, n_dims: int) -> Float64s:
+    """Return `n_points` scrambled Sobol points in the unit cube, shape (n_points, n_dims).
+
+    Sobol sequences are balanced at powers of two, so the next power of two is drawn and cut.
+    """
+    points: Float64s = qmc.Sobol(n_dims, rng=rng).random_base2(int(n_points - 1).bit_length())[:n_points]
+    return points
+
+
+def shifted_normals(points: Float64s, shifts: Float64s) -> Float64s:
+    """Return normals, shape (T, D, r): the points (D, r) shifted by each of the uniform vectors (T, r) modulo 1, then
+    mapped by the inverse normal CDF.
+
+    A shift makes every point uniform on the cube and keeps the even spread of the points (a Cranley-Patterson
+    rotation), so that one set of points serves all views.
+    """
+    shifted = (points + shifts[:, None, :]) % 1.0
+    normals: Float64s = ndtri(np.clip(shifted, SMALLEST_POINT, 1.0 - SMALLEST_POINT))
+    return normals
+
+
+def row_keys(seed: int, indices: Int64s, half_life: float | None) -> Float64s:
+    """Return a random key for each row index: uniform on [0, 1), or with a half-life smaller for later rows.
+
+    With a half-life, a row is half as likely to have one of the smallest keys as a row `half_life` rows later. The keys
+    are logarithms of exponential variables whose rate doubles every `half_life` rows (Efraimidis and Spirakis).
+    """
+    uniform = integer_hashes(indices.astype(np.uint64), child(seed, LOCAL, ROW_KEYS).integers(2**64, dtype=np.uint64))
+    if half_life is None:
+        return uniform
+    exponential = np.maximum(-np.log1p(-uniform), np.finfo(np.float64).tiny)
+    keys: Float64s = np.log(exponential) - indices * (np.log(2.0) / half_life)
+    return keys

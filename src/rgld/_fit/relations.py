@@ -1,0 +1,189 @@
+"""Relations: which of them are learned, from a sample of the training rows.
+
+In: the sample as it was read, and its encoding. Out: `Relations`, or None if there are none. The sample of a table of
+up to 32,768 rows is the table itself; of a longer table it is the same wherever the table is fitted, and so are the
+relations.
+
+A relation is kept if it is strong, and if few rows break it. They are taken in the order of their strength, until more
+than the fraction `MAX_BROKEN` of the rows break one. For this order, the strength of a relation is taken without one of
+the rows that break it: as it would be for a new row. So a list of broken relations is short, on the training table and
+on new rows, however many columns there are.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from .._arrays import Float64s, Floats
+from .._kernels.relations import Cells
+from .._model.relations import (
+    MAX_RELATIONS,
+    MAX_SPANS,
+    DeterminedRelations,
+    Levels,
+    NumberRelations,
+    OrderRelations,
+    PairRelations,
+    Relations,
+    Spans,
+    TrainingEvidence,
+    filled,
+)
+from .._table.encoding import Encoding
+from .._table.table import Table
+from . import category_relations, number_relations, order_relations
+from .candidates import Candidate
+from .category_relations import MAX_LEVELS
+
+MIN_RELATED_ROWS = 50
+"""Fewer rows teach no relation: any two columns fit each other."""
+MAX_BROKEN = 0.01
+"""Fraction of the rows that may break a relation at all ..."""
+MAX_BROKEN_EACH = 0.003
+"""... and a certain one."""
+FEW_BROKEN_ROWS = 5
+"""So many rows may in any table."""
+MAX_RELATED_NUMBERS, MAX_RELATED_VALUES = 128, 48
+"""Columns of numbers, and columns of values, that enter: bounds the time for wide tables."""
+CHOOSING_ROWS, CHOOSING_COLUMNS = 2048, 1024
+"""Of a wide table, the numbers that enter are those with the strongest correlation to another, by so many rows. Columns
+beyond the first so many are not looked at."""
+
+
+class Columns(NamedTuple):
+    """The columns that enter."""
+
+    numbers: Sequence[int]
+    """Numbers, dates and durations that vary."""
+    values: Sequence[int]
+    """Categories, and numbers with levels."""
+
+
+class FittedRelations(NamedTuple):
+    """The relations of a sample, and its cells, which were read already."""
+
+    relations: Relations
+    cells: Cells
+
+
+Kind = TypeVar("Kind", NumberRelations, OrderRelations, PairRelations, DeterminedRelations)
+
+
+def fit_relations(table: Table, encoding: Encoding, matrix: Floats | None = None) -> FittedRelations | None:
+    """Return the relations of a sample; None if there are none. `matrix` holds the encoded rows, if they are known."""
+    if len(table) < MIN_RELATED_ROWS:
+        return None
+    cells = Cells(table, encoding, {}, matrix=matrix)
+    cells.levels = levels = _levels(cells)
+    cells.spans = _spans(cells)
+    columns = _entering(cells)
+    numbers = number_relations.candidates(cells, columns.numbers, columns.values)
+    orders = order_relations.candidates(cells, columns.numbers)
+    determined, pairs = category_relations.candidates(cells, columns.values)
+    kinds = (NumberRelations, OrderRelations, DeterminedRelations, PairRelations)
+    kept, evidence = _kept(list(zip(kinds, (numbers, orders, determined, pairs), strict=True)), len(table))
+    if not any(kept.values()):
+        return None
+    used = _used_levels(levels, *kept.values())
+    relations = Relations(
+        _joined(NumberRelations, kept),
+        _joined(OrderRelations, kept),
+        _joined(PairRelations, kept),
+        _joined(DeterminedRelations, kept),
+        Levels(
+            np.repeat(np.array(list(used), dtype=np.int32), [len(own) for own in used.values()]),
+            np.concatenate([*used.values(), np.empty(0)]),
+        ),
+        filled(Spans, {"begin": [begin for begin, _ in cells.spans], "end": [end for _, end in cells.spans]}),
+        TrainingEvidence(evidence),
+        len(table),
+    )
+    return FittedRelations(relations, cells)
+
+
+def _levels(cells: Cells) -> dict[int, Float64s]:
+    """Return the different numbers of each column of numbers that has few, but more than one."""
+    levels = {}
+    for j, column in enumerate(cells.encoding.columns[:CHOOSING_COLUMNS]):
+        if column.kind in ("number", "boolean"):
+            numbers = cells.numbers(j)
+            # Most columns are told by their first rows. (NaN counts once.)
+            if len(np.unique(numbers[:256])) <= MAX_LEVELS + 1 and len(np.unique(numbers[::8])) <= MAX_LEVELS + 1:
+                own = np.unique(numbers[~np.isnan(numbers)])
+                if len(own) + bool(column.has_gaps) >= 2 and 1 <= len(own) <= MAX_LEVELS:
+                    levels[j] = own
+    return levels
+
+
+def _spans(cells: Cells) -> list[tuple[int, int]]:
+    """Return the pairs of dates of which one is hardly ever before the other, as (begin, end)."""
+    times = [j for j, column in enumerate(cells.encoding.columns[:CHOOSING_COLUMNS]) if column.kind == "time"]
+    found: list[tuple[int, int]] = []
+    for place, a in enumerate(times):
+        for b in times[place + 1 :]:
+            apart = cells.numbers(b) - cells.numbers(a)
+            n = max(1, int(np.sum(~np.isnan(apart))))
+            for begin, end, is_before in ((a, b, apart < 0), (b, a, apart > 0)):
+                if len(found) < MAX_SPANS and is_before.sum() <= MAX_BROKEN_EACH * n and (apart != 0).any():
+                    found.append((begin, end))
+    return found
+
+
+def _entering(cells: Cells) -> Columns:
+    """Return the columns that enter: of a wide table not all."""
+    described = list(enumerate(cells.encoding.columns[:CHOOSING_COLUMNS]))
+    values = [j for j, column in described if column.kind == "category" or j in cells.levels]
+    numbers = [j for j, column in described if column.kind in ("number", "time", "duration", "boolean")]
+    numbers += [len(cells.encoding.columns) + k for k in range(len(cells.spans))]
+    numbers = [j for j in numbers if number_relations.varies(cells.numbers(j))]
+    if len(numbers) > MAX_RELATED_NUMBERS:
+        numbers = number_relations.most_correlated(cells, numbers, MAX_RELATED_NUMBERS, CHOOSING_ROWS)
+    return Columns(numbers, values[:MAX_RELATED_VALUES])
+
+
+def _kept(kinds: list[tuple[type, Iterable[Candidate]]], n_rows: int) -> tuple[dict[type, list[Candidate]], Float64s]:
+    """Return the strongest relations of each kind, and the evidence of the rows that break one, as if each were new."""
+    evidence = np.zeros(n_rows)
+    kept: dict[type, list[Candidate]] = {cls: [] for cls, _ in kinds}
+    ranked = [
+        (-candidate.strength_without, place, candidate) for place, (_, own) in enumerate(kinds) for candidate in own
+    ]
+    n_broken = 0
+    for _, place, candidate in sorted(ranked, key=lambda entry: entry[:2]):
+        cls = kinds[place][0]
+        if len(candidate.broken) > max(MAX_BROKEN_EACH * n_rows, FEW_BROKEN_ROWS) or len(kept[cls]) == MAX_RELATIONS:
+            continue
+        n_broken += int(np.sum(evidence[candidate.broken] == 0.0))
+        if n_broken > max(MAX_BROKEN * n_rows, FEW_BROKEN_ROWS):
+            break
+        evidence[candidate.broken] = np.maximum(evidence[candidate.broken], candidate.evidence_without())
+        if candidate.is_strong:
+            kept[cls].append(candidate)
+    return kept, np.sort(evidence[evidence > 0])
+
+
+def _used_levels(levels: dict[int, Float64s], *kinds: list[Candidate]) -> dict[int, Float64s]:
+    """Return the levels of the columns whose values a relation names."""
+    names = ("when", "partner", "first", "second", "by", "column")
+    found = {
+        int(j)
+        for kind in kinds
+        for candidate in kind
+        for name in names
+        if name in candidate.relation
+        for j in np.ravel(candidate.relation[name])
+    }
+    return {j: levels[j] for j in sorted(found & set(levels))}
+
+
+def _joined(cls: type[Kind], kept: dict[type, list[Candidate]]) -> Kind:
+    """Return the arrays of all relations of a kind."""
+    lists: dict[str, list[Any]] = {}
+    for candidate in kept[cls]:
+        measured = {"strength": candidate.strength, "n_broken": len(candidate.broken)}
+        for name, element in {**candidate.relation, **measured}.items():
+            lists.setdefault(name, []).append(element)
+    flat = {"by_code", "expected_code"}
+    joined: Kind = filled(cls, {n: np.concatenate(own) if n in flat else own for n, own in lists.items()})
+    return joined

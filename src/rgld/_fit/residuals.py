@@ -1,0 +1,119 @@
+"""Residuals: how near the training rows keep to a relation of numbers, and how far off breaks it.
+
+In: what a relation leaves open of each row. Out: a `Candidate`. The farthest hundredth of the rows may be errors, so it
+does not count. The distances u and w that 90 % and 99 % of the rows keep give the tail, which is taken to fall to a
+tenth over w - u. By it, the limit is where hardly any row is expected, over all rows and all relations of numbers.
+
+If more rows than `MAX_BEYOND` are beyond this limit, the tail is heavier: it is then taken to fall to a tenth whenever
+the distance grows by the factor w / u.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._arrays import Float64s, Indices
+from .candidates import Candidate, may_be_kept
+
+NEAR_FRACTION, FAR_FRACTION = 0.9, 0.99
+"""The fractions of rows between whose distances the tail is measured."""
+MAX_SPREAD = 0.5
+"""A relation is kept if what it leaves open is at most this fraction of the column's own spread. Both are the distance
+from the middle that 90 % of the rows keep."""
+MIN_DECADE = 1.5
+"""The tail falls to a tenth over no less than w / (this times the decimal logarithm of the number of rows): few rows
+show little of it. Of 2,000 rows of a normal distribution, w - u is 0.36 w and this is 0.2 w."""
+MAX_EXPECTED = 0.01
+"""Rows of the sample that are expected beyond their limit, over all relations of numbers: a break is to be clear."""
+MAX_BEYOND = 0.002
+"""Fraction of the rows beyond the first limit."""
+MAX_LOG_WITHIN = 0.2
+"""A product is kept if 99 % of the rows keep within this fraction of the column's spread: logarithms stretch small
+numbers, and a looser product says little."""
+SMALLEST_SPREAD, SMALLEST_DIGIT = 1e-6, 1e-9
+"""Of the column's own spread, and of its typical size: what is nearer counts as equal."""
+USUAL = (0.005, 0.995)
+"""Quantiles between which values are usual."""
+
+
+class Measured(NamedTuple):
+    """A relation of numbers whose limit is not yet known: it depends on how many there are."""
+
+    precision: float
+    """How much nearer the rows are than the column's own spread, as a decimal logarithm; a little less for each
+    partner."""
+    relation: dict[str, Any]
+    rows: Indices
+    """The rows that the relation speaks of ..."""
+    rest: Float64s
+    """... and what it leaves open of each."""
+    unrelated: Float64s
+    """The same if the column were independent of its partners."""
+    near: float
+    """The distance that 90 % of the rows keep, ..."""
+    far: float
+    """... and 99 %; both not smaller than what counts as equal."""
+    reach: float
+    """How far apart usual values of the column are."""
+
+
+def middle(values: Float64s) -> float:
+    """Return the median, of two middle values the lower. (NumPy's takes several times as long.)"""
+    place = (len(values) - 1) // 2
+    return float(np.partition(values, place)[place])
+
+
+def distance(differences: Float64s, fraction: float) -> float:
+    """Return the distance from 0 that this fraction of the rows keeps."""
+    if not len(differences):
+        return 0.0
+    place = min(len(differences) - 1, int(np.ceil(fraction * len(differences))) - 1)
+    return float(np.partition(np.abs(differences), place)[place])
+
+
+def measured(
+    relation: dict[str, Any], values: Float64s, rest: Float64s, unrelated: Float64s, rows: Indices, spread: float
+) -> Measured | None:
+    """Return the relation with how near the rows are, if they are near. `values` are those of the column, `spread` is
+    its own."""
+    smallest = max(SMALLEST_SPREAD * spread, SMALLEST_DIGIT * middle(np.abs(values)))
+    exact = distance(rest, FAR_FRACTION)
+    near, within = max(distance(rest, NEAR_FRACTION), smallest), max(exact, smallest)
+    if not spread > 0.0 or near > MAX_SPREAD * spread or not 1e-190 < within < 1e190:
+        return None
+    if relation["is_log"] and within > MAX_LOG_WITHIN * spread:
+        return None
+    places = [int(fraction * (len(values) - 1)) for fraction in USUAL]
+    low, high = np.partition(values, places)[places]
+    precision = -float(np.log10(near / spread)) - 0.05 * sum(j >= 0 for j in relation["partner"])
+    known = {**relation, "within": exact, "n_rows": len(rows)}
+    return Measured(round(precision, 6), known, rows, rest, unrelated, near, within, float(high - low))
+
+
+def with_limits(found: list[Measured], n_rows: int) -> list[Candidate]:
+    """Return the relations with their limits, without those that no usual value breaks: they say nothing."""
+    found = [one for one in found if _limit(one, n_rows)[0] <= one.reach]  # fewer relations have narrower limits
+    kept = []
+    for one in found:
+        limit, decade = _limit(one, len(found) * n_rows)
+        broken = one.rows[np.abs(one.rest) > limit]
+        expected = len(one.rows) * float(np.mean(np.abs(one.unrelated) > limit))
+        if limit <= one.reach and may_be_kept(expected, len(broken)):
+            relation = {**one.relation, "limit": limit, "decade": decade}
+            decades = (np.abs(one.rest)[np.abs(one.rest) > limit] - limit) / decade
+            kept.append(Candidate(expected, relation, broken, decades))
+    return kept
+
+
+def _limit(one: Measured, n_tests: int) -> tuple[float, float]:
+    """Return the distance beyond which hardly one of `n_tests` rows is expected, and over which distance the tail falls
+    to a tenth there."""
+    near, within, n_rows = one.near, one.far, len(one.rows)
+    n_decades = max(0.0, float(np.log10(n_tests * (1.0 - FAR_FRACTION) / MAX_EXPECTED)))
+    decade = max(within - near, within / (MIN_DECADE * float(np.log10(n_rows))))
+    limit = within + decade * n_decades
+    if np.sum(np.abs(one.rest) > limit) > max(1.0, MAX_BEYOND * n_rows):
+        factor = 1.0 + decade / near
+        limit = within * min(factor**n_decades, 1e50)
+        decade = limit * (factor - 1.0)
+    return limit, decade

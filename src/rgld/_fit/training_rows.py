@@ -1,0 +1,57 @@
+"""Training rows: what the fit asks of them, whether they are in memory or in parts.
+
+`TrainingRows` are encoded rows (n, e); `ScaledRows` are the same rows after the scaling is fitted. Both exist twice:
+`in_memory.py` holds all rows, `in_passes.py` makes one pass over all parts for each question.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from .. import _kernels
+from .._arrays import Float64s, Floats
+from .._model.model import Branch, GlobalBranch
+from .._model.ranks import BranchRanks
+from .._model.scaling import Scaling
+from .._model.statistics import ColumnStatistics
+from .global_branch import EmbeddingSums
+
+
+class FittedRanks(NamedTuple):
+    """The distributions of one branch, and its scores."""
+
+    ranks: BranchRanks
+    scores: Float64s | None
+    """Branch scores of the training rows, shape (n,); None unless all rows are in memory."""
+
+
+class TrainingRows(Protocol):
+    """The training rows, encoded."""
+
+    sample: Floats
+    """A uniform sample of the rows, or all rows of a short table. Bandwidths and references come from it."""
+    is_whole: bool
+    """Whether the sample has all rows."""
+    n_threads: int
+    """Number of threads that pay off for the sample."""
+
+    def column_statistics(self, n_quantiles: int) -> ColumnStatistics:
+        """Return the statistics of every column, and `n_quantiles` quantiles of each."""
+
+    def column_moments(self, scaling: Scaling) -> tuple[Float64s, Float64s]:
+        """Return mean and standard deviation of every scaled column."""
+
+    def scaled(self, scaling: Scaling) -> "ScaledRows":
+        """Return the scaled rows."""
+
+
+class ScaledRows(Protocol):
+    """The training rows, encoded and scaled."""
+
+    sample: _kernels.Rows
+    """The scaled sample."""
+
+    def embedding_sums(self, branch: GlobalBranch) -> EmbeddingSums:
+        """Return the sums of phi and phi phi^T over all rows."""
+
+    def fit_ranks(self, branches: Sequence[Branch], aggregation: str) -> list[FittedRanks]:
+        """Return the distributions of each branch's scores over all rows."""

@@ -1,0 +1,47 @@
+"""Threads: how many a call may use.
+
+In: `n_jobs`. Out: a number of threads. None means all cores that the process may use. Inside a worker of joblib, Dask,
+Spark or multiprocessing it means one, because the workers use the cores already.
+"""
+
+import multiprocessing
+import sys
+import threading
+
+from joblib import cpu_count
+from joblib.parallel import get_active_backend
+
+SHORT_TABLE_ROWS = 768
+"""Tables of up to this many rows use one thread: a second one, or asking how many are allowed, would take longer."""
+
+
+def threads_for(n_rows: int, n_jobs: int | None) -> int:
+    """Return the number of threads that pay off for a table of `n_rows` rows."""
+    return n_threads(n_jobs) if n_rows > SHORT_TABLE_ROWS else 1
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """Return the number of threads for `n_jobs`; as in joblib, -1 means all cores, -2 all but one, and so on."""
+    if n_jobs is not None:
+        return int(n_jobs) if n_jobs > 0 else max(1, cpu_count() + 1 + int(n_jobs))
+    backend, configured = get_active_backend()
+    if backend.nesting_level or multiprocessing.parent_process() is not None or _in_dask_task() or _in_spark_task():
+        return 1
+    return n_threads(configured) if configured else int(cpu_count())  # `joblib.parallel_config(n_jobs=...)`
+
+
+def _in_spark_task() -> bool:
+    tasks = sys.modules.get("pyspark.taskcontext")
+    return tasks is not None and tasks.TaskContext.get() is not None
+
+
+def _in_dask_task() -> bool:
+    distributed = sys.modules.get("distributed.worker")
+    if distributed is not None and getattr(distributed.thread_state, "key", None) is not None:
+        return True
+    threaded = sys.modules.get("dask.threaded")
+    if threaded is None:
+        return False
+    pools = [threaded.default_pool, *(pool for pools in threaded.pools.values() for pool in pools.values())]
+    prefixes = [f"{pool._thread_name_prefix}_" for pool in pools if hasattr(pool, "_thread_name_prefix")]
+    return threading.current_thread().name.startswith(tuple(prefixes))

@@ -1,0 +1,180 @@
+"""Relations: what the values of a row must have in common, frozen.
+
+Four kinds of relation are learned from the training rows (`_fit/relations.py`):
+
+- *number*: a number follows from others, x = constant + sum of weight * partner, as it is or after logarithms (a
+  product); or, under a condition (`when` is a column that has the value `when_code`), it keeps near a constant;
+- *order*: of two dates or two numbers, the first is never above the second;
+- *pair*: two values of two columns, both frequent, never meet;
+- *determined*: the value of one column follows from the value of another.
+
+A relation names columns by their index in the table, and values by their *code*: the place of a category's value in
+`Column.values`, or of a number in `levels`, for numbers of few different values.
+
+The *strength* of a relation is log10(E / (k + 1)): k of the training rows break it, and E would if the columns were
+independent. It is the same unit for all kinds. The *evidence* of a row is 0 if it breaks no relation, else the largest
+strength of those that it breaks (`_kernels/relations.py`).
+"""
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Annotated, Any
+
+import numpy as np
+
+from .._arrays import Float64s, Int32s, Int64s
+from .fields import Array, array_fields
+
+MAX_TERMS = 10
+"""Partners of a number. The word for a longer sum would not be read."""
+LARGEST_CELL = 1e100
+"""Numbers of a table are cut to this size before they are related: no sum or product overflows."""
+MISSING, UNLISTED = -1, -2
+"""Codes of a missing number, and of a value that was never seen or is too rare to be listed. (In a category, a missing
+value is a value as any other.)"""
+MAX_RELATIONS = 128
+"""Relations of each class below."""
+MAX_SPANS = 6
+"""Pairs of dates."""
+LARGEST_STRENGTH = 20.0
+"""Of a relation: no table has as many rows as that."""
+
+
+@dataclass(frozen=True, eq=False)
+class NumberRelations:
+    """Numbers that follow from others: |x - constant - sum of weight * partner| is at most `limit`."""
+
+    target: Annotated[Int32s, Array("numbers", 0, is_optional=True, since=4)]
+    """The column x."""
+    is_log: Annotated[Int32s, Array("numbers", 0, 1, is_optional=True, since=4)]
+    """1 if x and its partners are taken as logarithms; partners that are values stay 0 or 1."""
+    when: Annotated[Int32s, Array("numbers", -1, is_optional=True, since=4)]
+    """The column of the condition; -1 if there is none."""
+    when_code: Annotated[Int32s, Array("numbers", MISSING, is_optional=True, since=4)]
+    """The value that this column must have."""
+    partner: Annotated[Int32s, Array(f"numbers {MAX_TERMS}", -1, is_optional=True, since=4)]
+    """Columns; -1 after the last."""
+    partner_code: Annotated[Int32s, Array(f"numbers {MAX_TERMS}", UNLISTED, is_optional=True, since=4)]
+    """If the partner is a value of a category: its code. `UNLISTED` if the partner is a number."""
+    weight: Annotated[Float64s, Array(f"numbers {MAX_TERMS}", -1e100, 1e100, is_optional=True, since=4)]
+    constant: Annotated[Float64s, Array("numbers", -1e200, 1e200, is_optional=True, since=4)]
+    within: Annotated[Float64s, Array("numbers", 0.0, 1e200, is_optional=True, since=4)]
+    """99 % of the training rows are this near; for words only."""
+    limit: Annotated[Float64s, Array("numbers", 1e-200, 1e250, is_optional=True, since=4)]
+    """Rows farther away break the relation."""
+    decade: Annotated[Float64s, Array("numbers", 1e-200, 1e250, is_optional=True, since=4)]
+    """Over this distance, the fraction of the rows that are so far off falls to a tenth. A row that is beyond the limit
+    by less than the strength of the relation, in this unit, has only so much evidence."""
+    strength: Annotated[Float64s, Array("numbers", 0.0, LARGEST_STRENGTH, is_optional=True, since=4)]
+    n_rows: Annotated[Int64s, Array("numbers", 1, 2.0**40, is_optional=True, since=4)]
+    """Training rows that the relation speaks of ..."""
+    n_broken: Annotated[Int64s, Array("numbers", 0, 2.0**40, is_optional=True, since=4)]
+    """... and how many of them break it. So in the other kinds."""
+
+
+@dataclass(frozen=True, eq=False)
+class OrderRelations:
+    """Columns of which the first is never above the second."""
+
+    low: Annotated[Int32s, Array("orders", 0, is_optional=True, since=4)]
+    high: Annotated[Int32s, Array("orders", 0, is_optional=True, since=4)]
+    strength: Annotated[Float64s, Array("orders", 0.0, LARGEST_STRENGTH, is_optional=True, since=4)]
+    n_rows: Annotated[Int64s, Array("orders", 1, 2.0**40, is_optional=True, since=4)]
+    n_broken: Annotated[Int64s, Array("orders", 0, 2.0**40, is_optional=True, since=4)]
+
+
+@dataclass(frozen=True, eq=False)
+class PairRelations:
+    """Values that never meet: the first column's `first_code` and the second column's `second_code`."""
+
+    first: Annotated[Int32s, Array("pairs", 0, is_optional=True, since=4)]
+    first_code: Annotated[Int32s, Array("pairs", MISSING, is_optional=True, since=4)]
+    second: Annotated[Int32s, Array("pairs", 0, is_optional=True, since=4)]
+    second_code: Annotated[Int32s, Array("pairs", MISSING, is_optional=True, since=4)]
+    usual_code: Annotated[Int32s, Array("pairs", UNLISTED, is_optional=True, since=4)]
+    """What the second column has most often where the first has its value ..."""
+    usual_rows: Annotated[Int64s, Array("pairs", 0, 2.0**40, is_optional=True, since=4)]
+    """... and in how many rows."""
+    strength: Annotated[Float64s, Array("pairs", 0.0, LARGEST_STRENGTH, is_optional=True, since=4)]
+    n_rows: Annotated[Int64s, Array("pairs", 1, 2.0**40, is_optional=True, since=4)]
+    """Rows in which the first column has its value."""
+    n_broken: Annotated[Int64s, Array("pairs", 0, 2.0**40, is_optional=True, since=4)]
+
+
+@dataclass(frozen=True, eq=False)
+class DeterminedRelations:
+    """Columns whose value follows from the value of another column."""
+
+    by: Annotated[Int32s, Array("determined", 0, is_optional=True, since=4)]
+    column: Annotated[Int32s, Array("determined", 0, is_optional=True, since=4)]
+    strength: Annotated[Float64s, Array("determined", 0.0, LARGEST_STRENGTH, is_optional=True, since=4)]
+    n_rows: Annotated[Int64s, Array("determined", 1, 2.0**40, is_optional=True, since=4)]
+    n_broken: Annotated[Int64s, Array("determined", 0, 2.0**40, is_optional=True, since=4)]
+    n_values: Annotated[Int64s, Array("determined", 1, 2.0**20, is_optional=True, since=4)]
+    """How many values of `by` say what to expect."""
+    by_code: Annotated[Int32s, Array("expectations", MISSING, is_optional=True, since=4)]
+    """These values, of all relations one after the other; increasing within a relation ..."""
+    expected_code: Annotated[Int32s, Array("expectations", MISSING, is_optional=True, since=4)]
+    """... and what `column` has with each."""
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """Numbers of few different values, which are also read as values: the place of a number is its code."""
+
+    column: Annotated[Int32s, Array("levels", 0, is_optional=True, since=4)]
+    """Of each level its column, increasing."""
+    number: Annotated[Float64s, Array("levels", is_optional=True, since=4)]
+    """Increasing within a column."""
+
+    @cached_property
+    def by_column(self) -> dict[int, Float64s]:
+        """The levels of each column that has some."""
+        return {int(j): self.number[self.column == j] for j in np.unique(self.column)}
+
+
+@dataclass(frozen=True, eq=False)
+class Spans:
+    """Times between two dates, which are related as numbers are. Span k counts as column d + k of a table of d
+    columns."""
+
+    begin: Annotated[Int32s, Array("spans", 0, is_optional=True, since=4)]
+    end: Annotated[Int32s, Array("spans", 0, is_optional=True, since=4)]
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingEvidence:
+    """What the evidence of a row is ranked among."""
+
+    of_rows: Annotated[Float64s, Array("broken", 0.0, LARGEST_STRENGTH, is_sorted=True, is_optional=True, since=4)]
+    """The evidence of the training rows that break a relation, each as if the row were new; increasing."""
+
+
+@dataclass(frozen=True, eq=False)
+class Relations:
+    """All relations of a table."""
+
+    numbers: NumberRelations
+    orders: OrderRelations
+    pairs: PairRelations
+    determined: DeterminedRelations
+    levels: Levels
+    spans: Spans
+    evidence: TrainingEvidence
+    n_rows: int
+    """Training rows that the relations were learned from: those of the sample."""
+
+    def __len__(self) -> int:
+        return sum(len(part.n_rows) for part in (self.numbers, self.orders, self.pairs, self.determined))
+
+
+def filled(cls: type, arrays: dict[str, Any]) -> Any:
+    """Return an object of one of the classes above, with empty arrays where none are given."""
+    types = {field.name: field for field in array_fields(cls)}
+    given = {}
+    for field in fields(cls):
+        described = types[field.name]
+        width = [int(name) for name in described.dimensions[1:]]
+        dtype = described.dtype.newbyteorder("=") if described.dtype is not None else np.float64
+        given[field.name] = np.asarray(arrays.get(field.name, []), dtype=dtype).reshape(-1, *width)
+    return cls(**given)

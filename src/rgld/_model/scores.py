@@ -1,0 +1,46 @@
+"""Scores: those of each branch and of the relations, and the anomaly score made of them."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .._arrays import Float64s
+
+MOST_ISOLATED, P_WEIGHT = 0.005, 0.02
+"""A row that breaks a relation does not come before the rows whose score is above 1 minus the first: an error in a cell
+is seldom more unusual than a row that is far from all others. The second keeps the order among such rows, and keeps
+them together."""
+
+
+class BranchScores(NamedTuple):
+    """The parts of an anomaly score. Global and local score are ranks in (0, 1), higher is more anomalous; a branch
+    without views has None."""
+
+    global_score: Float64s | None
+    local_score: Float64s | None
+    relation_score: Float64s | None = None
+    """In [0, 1): 0 for a row that breaks no relation. For the others, the fraction of the training rows that break none
+    of this kind, or one less surprisingly. None without relations."""
+
+
+def anomaly_score(scores: BranchScores, local_weight: float) -> Float64s:
+    """Return the weighted mean of the branch scores, of one branch its score. A row that breaks a relation gets at
+    least 1 - (MOST_ISOLATED + P_WEIGHT p), where p is 1 - relation score.
+
+    So such rows come into the top hundredth, and the order of all other rows is that of the branches.
+    """
+    score = _branch_mean(scores.global_score, scores.local_score, local_weight)
+    relation_score = scores.relation_score
+    if relation_score is None:
+        return score
+    place = 1.0 - (MOST_ISOLATED + P_WEIGHT * (1.0 - relation_score))
+    return np.where(relation_score > 0.0, np.maximum(score, place), score)
+
+
+def _branch_mean(global_score: Float64s | None, local_score: Float64s | None, local_weight: float) -> Float64s:
+    if global_score is None:
+        assert local_score is not None, "check_parameters refuses a detector without a branch"
+        return local_score
+    if local_score is None:
+        return global_score
+    return (1.0 - local_weight) * global_score + local_weight * local_score
