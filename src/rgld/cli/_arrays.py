@@ -1,6 +1,7 @@
 """NumPy files: NPY and NPZ as frames.
 
-In: a path. Out: a frame with columns x0, x1, ... What a file claims is checked against its size before memory is taken.
+In: a path. Out: a frame with columns x0, x1, ... The shapes that a file claims are checked against its size before
+memory is allocated.
 """
 
 import math
@@ -16,74 +17,73 @@ from numpy.typing import NDArray
 
 from rgld.exceptions import TableError
 
-MOST_INFLATED = 2**30
-"""Bytes that a compressed file may always have once it is unpacked."""
-MOST_RATIO = 1000
-"""Beyond them, how many times its own size: rows that differ do not compress so well."""
+from ._memory import require_memory
+
+ALWAYS_UNPACKED_BYTES = 2**30
+"""A compressed file of at most this size when unpacked is always accepted."""
+MAX_RATIO = 1000
+"""A larger one may be at most this many times its packed size: rows that differ do not compress better."""
+NUMPY_COMPRESSIONS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
+"""Of these, Python unpacks as much as is asked for. Of others it unpacks all at once: 80 MB to read one header."""
 
 
 def check_inflation(packed: int, unpacked: int, shown: str) -> None:
-    """Refuse a file that grows beyond reason when it is unpacked."""
-    if unpacked > MOST_INFLATED and unpacked > MOST_RATIO * packed:
+    """Raise an error if a file grows too much when it is unpacked."""
+    if unpacked > ALWAYS_UNPACKED_BYTES and unpacked > MAX_RATIO * packed:
         raise TableError(
-            f"{shown} grows to more than {MOST_RATIO} times its size when it is unpacked: unpack it first if you "
-            "trust it."
+            f"{shown} grows to more than {MAX_RATIO} times its size when unpacked: unpack it first if you trust it."
         )
 
 
 def check_npz(path: Path, shown: str) -> None:
-    """Refuse a zip file that is not NPZ."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
-    except zipfile.BadZipFile:
-        raise TableError(f"{shown} is a damaged zip file: expected NPZ.") from None
-    if any(name.startswith("xl/") for name in names):
-        raise TableError(f"{shown} is an Excel workbook: save the sheet as CSV first.")
-    if not names or not all(name.endswith(".npy") for name in names):
-        raise TableError(f"{shown} is a zip archive, expected a CSV, Parquet, Arrow or NPZ file: unpack it first.")
+    """Raise an error if an NPZ file is compressed in a way that NumPy does not write."""
+    with zipfile.ZipFile(path) as archive:
+        members = archive.infolist()
+    if not {member.compress_type for member in members} <= NUMPY_COMPRESSIONS:
+        raise TableError(f"{shown} is compressed in a way that NumPy does not write: use numpy.savez_compressed.")
 
 
-def read_npy(path: Path, shown: str) -> pl.DataFrame:
-    """Return the numeric array of an NPY file, of rows and columns."""
+def read_npy(path: Path, shown: str, allowed: int) -> pl.DataFrame:
+    """Return the numeric array of an NPY file, which must have rows and columns; `allowed` bytes of memory."""
     with open(path, "rb") as file:
         claim = _claim(file, path.stat().st_size)
         if not claim.is_matrix:
             raise TableError(
                 f"{shown} holds {claim.dtype} {claim.shape}: expected a numeric array with rows and columns."
             )
+        require_memory(claim.size, allowed, shown)
         file.seek(0)
         return pl.DataFrame(_columns(_load(file, claim)))
 
 
-def read_npz(path: Path, shown: str) -> pl.DataFrame:
-    """Return array X of an NPZ file, and the one-dimensional arrays of its length as further columns."""
+def read_npz(path: Path, shown: str, allowed: int) -> pl.DataFrame:
+    """Return the array X of an NPZ file; one-dimensional arrays of the same length are further columns."""
     with zipfile.ZipFile(path) as archive:
+        infos = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
         claims = {}
-        for info in archive.infolist():
+        for name, info in infos.items():
             with archive.open(info) as member:
-                claims[info.filename.removesuffix(".npy")] = _claim(member, info.file_size)
-
-        def load(name: str) -> NDArray[Any]:
-            info = archive.getinfo(f"{name}.npy")
-            check_inflation(info.compress_size, info.file_size, shown)
-            with archive.open(info) as member:
-                return _load(member, claims[name])
-
+                claims[name] = _claim(member, info.file_size)
         X = claims.get("X")
         if X is None or not (X.is_matrix or X.dtype.hasobject):
             what = ", ".join(f"{name} {claim.shape}" for name, claim in claims.items())
             raise TableError(f"{shown} holds {what}: expected a numeric array X with rows and columns.")
+        vectors = [name for name, claim in claims.items() if claim.shape == X.shape[:1] and not claim.dtype.hasobject]
+        unpacked = sum(infos[name].file_size for name in ("X", *vectors))
+        check_inflation(sum(infos[name].compress_size for name in ("X", *vectors)), unpacked, shown)
+        require_memory(unpacked, allowed, shown)
+
+        def load(name: str) -> NDArray[Any]:
+            with archive.open(infos[name]) as member:
+                return _load(member, claims[name])
+
         columns = _columns(load("X"))
-        for name, claim in claims.items():
-            if claim.shape == X.shape[:1] and not claim.dtype.hasobject and name not in columns:
-                columns[name] = load(name)
-        return pl.DataFrame(columns)
+        return pl.DataFrame(columns | {name: load(name) for name in vectors if name not in columns})
 
 
 @dataclass(frozen=True)
 class _Claim:
-    """What a file says about an array in it, and how many bytes it has for that."""
+    """What a file claims about an array in it, and how many bytes the file has for it."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -107,7 +107,7 @@ def _load(file: IO[bytes], claim: _Claim) -> NDArray[Any]:
     if claim.dtype.hasobject:
         raise ValueError("it holds Python objects, which are not read from files")
     if min(claim.shape, default=0) < 0 or math.prod(claim.shape) * claim.dtype.itemsize > claim.size:
-        raise ValueError(f"it claims an array {claim.shape} of {claim.dtype}, which is more than it holds")
+        raise ValueError(f"it claims an array {claim.shape} of {claim.dtype}, but holds fewer bytes")
     array: NDArray[Any] = npy.read_array(file, allow_pickle=False)
     return array
 

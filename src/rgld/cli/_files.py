@@ -1,74 +1,53 @@
-"""Table files: what a path holds, and its rows as frames.
+"""Table files: a file as a table, read whole or in batches.
 
-In: a path, or `-` for standard input. Out: a `TableFile`, read whole or in batches. The content decides what a file is,
-not its name. Files come from strangers: what cannot be read is one sentence, and nothing in a file is executed.
+In: a path, or `-` for standard input. Out: a `TableFile`. The content decides what a file is, not its name. Files come
+from strangers: a file that cannot be read gives one sentence, and nothing in a file is executed.
 """
 
-import codecs
-import gzip
-import re
-import shutil
-import signal
-import stat
-import sys
 import tempfile
-import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import polars as pl
 
-from rgld.exceptions import ParameterError, TableError
+from rgld.exceptions import ParameterError, RGLDError, TableError
 
-from . import _arrays, _csvread
-from ._csv import Dialect, ReadOptions, sniff
+from . import _arrays, _csvread, _excel
+from ._addresses import is_database
+from ._archives import PACKED, kind_of_zip, unpacked
+from ._copies import as_utf8, is_wide, likely_encoding, marked_encoding, seekable
+from ._csv import Dialect, sniff
+from ._folders import files_of, partitions_of
+from ._guard import DAMAGED, limit_memory, while_reading
+from ._kinds import FORMATS, UNPACK, kind_of
+from ._memory import allowed_bytes, require_memory
+from ._options import Reading
 
-__all__ = ["ReadOptions", "TableFile", "open_table"]
-
-HEAD_BYTES = 2**18
 BATCH_CELLS = 4_000_000
-"""Cells read at once when a file goes through in batches."""
-COPY_BYTES = 2**24
-
-MAGIC = {
-    b"PAR1": "parquet",
-    b"ARROW1": "arrow",
-    b"\xff\xff\xff\xff": "stream",
-    b"PK\x03\x04": "npz",
-    b"\x93NUMPY": "npy",
-    b"\x1f\x8b": "gzip",
-}
-UNPACK = "unpack it first"
-EXPORT = "write the table to a CSV or Parquet file first"
-FOREIGN = {
-    b"\xfd7zXZ\0": ("an xz file", UNPACK),
-    b"\x28\xb5\x2f\xfd": ("a zstd file", UNPACK),
-    b"7z\xbc\xaf\x27\x1c": ("a 7z archive", UNPACK),
-    b"SQLite format 3\0": ("an SQLite database", EXPORT),
-    b"\x89HDF\r\n\x1a\n": ("an HDF5 file", EXPORT),
-    b"FEA1": ("a Feather file of the first version", EXPORT),
-    b"\xd0\xcf\x11\xe0": ("an old Excel workbook", "save the sheet as CSV first"),
-    b"%PDF-": ("a PDF document", EXPORT),
-    **{b"BZh%d1AY&SY" % level: ("a bzip2 file", UNPACK) for level in range(1, 10)},
-}
-"""Files that are sometimes taken for tables: what they are, and what to do."""
-JSON = re.compile(rb'\s*(\{\s*("|\})|\[\s*[\[{"])')
-HTML = re.compile(rb"\s*<(!doctype|html|\?xml)", re.IGNORECASE)
-BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
-WHOLE: dict[str, Callable[[Path, str], pl.DataFrame]] = {
+"""Cells of a batch."""
+MIN_BATCH_ROWS = 1000
+BYTES_PER_NUMBER = 8
+BASE_BYTES = 2**27
+"""Memory that a command takes for any table."""
+FIT_BYTES_PER_CSV_BYTE = 8
+FIT_BYTES_PER_NUMBER = 48
+FIT_BYTES_PER_STRING = 240
+"""Memory that a fit takes for each byte of a CSV file, or each cell: as read, as a number, and what is computed."""
+WHOLE: dict[str, Callable[[Path, str, int], pl.DataFrame]] = {
     "npz": _arrays.read_npz,
     "npy": _arrays.read_npy,
-    "stream": lambda path, shown: pl.read_ipc_stream(path),
+    "stream": lambda path, shown, allowed: pl.read_ipc_stream(path),
+    "jsonl": lambda path, shown, allowed: pl.read_ndjson(path, infer_schema_length=None),
 }
-"""Formats that are read at once."""
+"""Formats that are read at once, with their readers: of a path, its name and the bytes of memory allowed."""
 
 
 class NotANumberError(TableError):
-    """A cell of a CSV column that was to be read as numbers is none: the file may be read as text."""
+    """A CSV column that was to be read as numbers holds something else: read the file as text instead."""
 
 
 @dataclass(frozen=True)
@@ -77,68 +56,125 @@ class TableFile:
 
     path: Path
     shown: str
-    """The name a user knows it by."""
+    """The name that the user gave it."""
     kind: str
-    """"csv", "parquet", "arrow", "stream" (of Arrow), "npz" or "npy"."""
+    """A kind of `_kinds`."""
+    allowed: int
+    """The bytes of memory that the command may use."""
     csv: Dialect | None = None
-    """How it is written, if it is CSV."""
+    """How it is written; None if it is not CSV."""
     notes: tuple[str, ...] = ()
-    """What was found out about it."""
+    """What the user should know about how it is read."""
+    partitions: Mapping[str, int | str | None] = field(default_factory=dict)
+    """Columns that the names of its folders stand for, unless the file has them, with the value of all its rows."""
+    frame: pl.DataFrame | None = None
+    """The table, if it was read already."""
+
+    @property
+    def title(self) -> str:
+        """A short name."""
+        return Path(self.shown).name
 
     def read(self) -> pl.DataFrame:
         """Return the whole table."""
+        return self._with_partitions(self._read(), None)
+
+    def _read(self) -> pl.DataFrame:
+        if self.kind in WHOLE or self.frame is not None:
+            return self._whole
         with _in_words(self):
-            if self.kind in WHOLE:
-                frame = WHOLE[self.kind](self.path, self.shown)
-            elif self.csv:
+            if self.csv:
                 frame = _csvread.read(self.path, self.csv)
             else:
+                require_memory(self._least_bytes(), self.allowed, self.shown)
                 frame = self._scan().collect()
         self._require_rows(len(frame))
         return frame
 
+    @cached_property
+    def _whole(self) -> pl.DataFrame:
+        """The table of a format that is read at once."""
+        if self.frame is not None:
+            return self.frame
+        with _in_words(self):
+            frame = WHOLE[self.kind](self.path, self.shown, self.allowed)
+        self._require_rows(len(frame))
+        return frame
+
     def batches(
-        self, names: Sequence[str] | None, numbers: Mapping[str, Any], *, may_be_empty: bool = False
+        self, names: Sequence[str] | None, number_columns: Mapping[str, Any], *, may_be_empty: bool = False
     ) -> Iterator[pl.DataFrame]:
         """Yield the rows in order, a bounded number at a time, of the named columns or of all.
 
-        `numbers` are the columns of a CSV file that hold numbers; the others are read as text, so that a value reads
-        the same in every batch. A file without rows is an error unless it may be one of many.
+        `number_columns` are the columns of a CSV file that hold numbers. The others are read as strings, so that a
+        value is read in the same way in every batch. A file without rows is an error unless `may_be_empty`.
         """
-        if self.kind in WHOLE:
+        if self.kind in WHOLE or self.frame is not None:
             frame = self.read()
             yield frame if names is None else frame.select(names)
             return
         rows = 0
+        own = names
+        if self.partitions and names is not None:
+            present = self._own_columns()
+            own = [name for name in names if name in present]
         with _in_words(self):
-            for frame in self._batches(names, numbers):
-                rows += len(frame)
-                if len(frame):
-                    yield frame
+            frames = self._batches(own, number_columns)
+        while True:
+            with _in_words(self):
+                following = next(frames, None)
+            if following is None:
+                break
+            rows += len(following)
+            if len(following):
+                yield self._with_partitions(following, names)
         if not may_be_empty:
             self._require_rows(rows)
 
-    def n_cells(self) -> int:
-        """Return the size of a table that is not CSV: what it says itself, where it does."""
+    def fit_bytes(self) -> int:
+        """Return about how much memory a fit on the whole table takes: measured factors, rounded up."""
         with _in_words(self):
-            if self.kind in WHOLE:
-                return self.path.stat().st_size // 8
+            size = self.path.stat().st_size
+            if self.csv:
+                cells = _csvread.estimate_cells(self.path, self.csv)
+                return BASE_BYTES + max(FIT_BYTES_PER_CSV_BYTE * size, FIT_BYTES_PER_NUMBER * cells)
+            if self.kind in WHOLE or self.frame is not None:
+                return BASE_BYTES + FIT_BYTES_PER_NUMBER * size // BYTES_PER_NUMBER
             lazy = self._scan()
-            return int(lazy.select(pl.len()).collect().item()) * len(lazy.collect_schema())
+            kinds = lazy.collect_schema().dtypes()
+            row = sum(FIT_BYTES_PER_NUMBER if kind.is_numeric() else FIT_BYTES_PER_STRING for kind in kinds)
+            return BASE_BYTES + row * int(lazy.select(pl.len()).collect().item())
+
+    def _least_bytes(self) -> int:
+        """Return the least memory that a Parquet or Arrow table takes."""
+        lazy = self._scan()
+        return BYTES_PER_NUMBER * int(lazy.select(pl.len()).collect().item()) * len(lazy.collect_schema())
 
     def columns(self) -> list[str]:
         """Return the names of the columns."""
-        if self.kind in WHOLE:
-            return self.read().columns
+        own = self._own_columns()
+        return [*own, *(name for name in self.partitions if name not in own)]
+
+    def _with_partitions(self, frame: pl.DataFrame, names: Sequence[str] | None) -> pl.DataFrame:
+        """Return rows of the file with the columns that its folders stand for: all, or those of these names."""
+        if not self.partitions:
+            return frame
+        new = [pl.lit(value).alias(name) for name, value in self.partitions.items() if name not in frame.columns]
+        frame = frame.with_columns(new)
+        return frame if names is None else frame.select(names)
+
+    def _own_columns(self) -> list[str]:
+        if self.kind in WHOLE or self.frame is not None:
+            return self._read().columns
         with _in_words(self):
             return _csvread.columns(self.path, self.csv) if self.csv else self._scan().collect_schema().names()
 
-    def _batches(self, names: Sequence[str] | None, numbers: Mapping[str, Any]) -> Iterator[pl.DataFrame]:
+    def _batches(self, names: Sequence[str] | None, number_columns: Mapping[str, Any]) -> Iterator[pl.DataFrame]:
         if self.csv:
-            width = len(self.columns()) if names is None or self.csv.empty_rows else len(names)
-            return _csvread.batches(self.path, self.csv, names, numbers, _step(width))
+            width = len(self._own_columns()) if names is None or self.csv.empty_rows else len(names)
+            return _csvread.batches(self.path, self.csv, names, number_columns, batch_rows(width))
         lazy = self._scan() if names is None else self._scan().select(names)
-        return lazy.collect_batches(chunk_size=_step(len(lazy.collect_schema())))
+        return iter(lazy.collect_batches(chunk_size=batch_rows(len(lazy.collect_schema()))))
 
     def _scan(self) -> pl.LazyFrame:
         return (pl.scan_parquet if self.kind == "parquet" else pl.scan_ipc)(self.path, glob=False)
@@ -153,112 +189,134 @@ class TableFile:
         raise TableError(f"{self.shown} has column names but no rows: {why}.")
 
 
-def _step(width: int) -> int:
-    return max(1000, BATCH_CELLS // max(1, width))
+def batch_rows(width: int) -> int:
+    """Return the number of rows of a batch of so many columns."""
+    return max(MIN_BATCH_ROWS, BATCH_CELLS // max(1, width))
+
+
+@dataclass(frozen=True)
+class TableFolder(TableFile):
+    """Several files as one table, in order. All have the columns of the first one."""
+
+    files: tuple[TableFile, ...] = ()
+
+    def read(self) -> pl.DataFrame:
+        """Return the whole table."""
+        names = self.columns()
+        frames = [file.read().select(names) for file in self.files]
+        kinds = {name: {frame.schema[name] for frame in frames} for name in names}
+        # A column of numbers in one file and of strings in another is one of strings.
+        mixed = [name for name, found in kinds.items() if len(found) > 1 and pl.String in found]
+        return pl.concat([frame.cast(dict.fromkeys(mixed, pl.String)) for frame in frames], how="vertical_relaxed")
+
+    def batches(
+        self, names: Sequence[str] | None, number_columns: Mapping[str, Any], *, may_be_empty: bool = False
+    ) -> Iterator[pl.DataFrame]:
+        """Yield the rows in order, file by file."""
+        names = self.columns() if names is None else names
+        for file in self.files:
+            yield from file.batches(names, number_columns, may_be_empty=True)
+
+    def fit_bytes(self) -> int:
+        """Return about how much memory a fit on the whole table takes."""
+        return sum(file.fit_bytes() for file in self.files)
+
+    def columns(self) -> list[str]:
+        """Return the names of the columns."""
+        names = self.files[0].columns()
+        for file in self.files[1:]:
+            missing = set(names) - set(file.columns())
+            if missing:
+                raise TableError(f"{file.shown} has no column {min(missing)!r}, which {self.files[0].shown} has.")
+        return names
 
 
 @contextmanager
-def open_table(path: str, options: ReadOptions) -> Iterator[TableFile]:
-    """Find out what a file is; what must be copied first (pipes, other encodings) is gone afterwards."""
-    with tempfile.TemporaryDirectory(prefix="rgld-") as folder:
+def open_table(path: str, reading: Reading) -> Iterator[TableFile]:
+    """Yield a file, or the files of a folder or a pattern, as one table. Copies are removed afterwards."""
+    with open_files(path, reading) as files:
+        if len(files) == 1:
+            yield files[0]
+            return
+        notes = (f"{len(files)} files", *dict.fromkeys(note for file in files for note in file.notes))
+        yield TableFolder(Path(path), path, "folder", files[0].allowed, notes=notes, files=files)
+
+
+@contextmanager
+def open_files(path: str, reading: Reading) -> Iterator[tuple[TableFile, ...]]:
+    """Yield a file, the files of a folder or a pattern, or a table of a database, each as a table. Copies are removed
+    afterwards."""
+    if is_database(path):
+        from ._databases import open_database
+
+        limit_memory(allowed := allowed_bytes(reading.memory))
+        with open_database(path, reading, allowed) as table:
+            yield (table,)
+        return
+    if reading.query is not None or reading.from_table is not None:
+        option = "--table" if reading.query is None else "--query"
+        raise ParameterError(
+            f"{option} is for databases such as duckdb:///shop.db, but {path} is a file: leave it out."
+        )
+    paths = files_of(path)
+    with ExitStack() as stack:
+        if paths is None:
+            yield (stack.enter_context(_open_file(path, reading, {})),)
+        else:
+            yield tuple(stack.enter_context(_open_file(one, reading, partitions_of(one, path))) for one in paths)
+
+
+@contextmanager
+def _open_file(path: str, reading: Reading, partitions: Mapping[str, int | str | None]) -> Iterator[TableFile]:
+    """Yield a file as a table. Copies of it (of a pipe, of another encoding) are removed afterwards."""
+    allowed = allowed_bytes(reading.memory)
+    limit_memory(allowed)
+    with tempfile.TemporaryDirectory(prefix="rgld-") as name:
+        folder = Path(name)
         shown = "standard input" if path == "-" else path
-        source = _seekable(path, shown, Path(folder))
-        kind, head = _kind(source, shown)
-        if kind == "gzip":
-            source = _unzipped(source, Path(folder), shown)
-            kind, head = _kind(source, shown)
-            if kind == "gzip":
-                raise TableError(f"{shown} is a gzip file in a gzip file: {UNPACK}.")
+        source = seekable(path, shown, folder)
+        kind, head = kind_of(source, shown)
+        kind = kind_of_zip(source, shown) if kind == "zip" else kind
+        if kind in PACKED:
+            packed = kind
+            source = unpacked(source, kind, folder, shown)
+            kind, head = kind_of(source, shown)
+            kind = kind_of_zip(source, shown) if kind == "zip" else kind
+            if kind in PACKED:
+                raise TableError(f"{shown} is a {kind} file in a {packed} file: {UNPACK}.")
+        file = TableFile(source, shown, kind, allowed, partitions=partitions)
+        if reading.sheet is not None and kind != "xlsx":
+            raise ParameterError(f"--sheet is for Excel workbooks, but {shown} is none: leave it out.")
         if kind == "npz":
-            _arrays.check_npz(source, shown)
-        file = TableFile(source, shown, kind)
-        yield _as_csv(file, head, options, Path(folder)) if kind == "csv" else file
+            with _in_words(file):
+                _arrays.check_npz(source, shown)
+        if kind == "xlsx":
+            file = _as_sheet(file, reading)
+        yield _as_csv(file, head, reading, folder) if kind == "csv" else file
 
 
-def _seekable(path: str, shown: str, folder: Path) -> Path:
-    """Return a file on disk: pipes can be read once only, and are copied."""
-    copy = folder / "copy"
-    if path == "-":
-        if sys.stdin is None or sys.stdin.isatty():
-            raise ParameterError("Expected a table on standard input, got a terminal: pipe a file into the command.")
-        return _copied(sys.stdin.buffer, copy)
-    source = Path(path)
-    if source.is_dir():
-        raise TableError(f"{shown} is a folder, expected a file: name a CSV, Parquet, Arrow or NPZ file.")
-    if not source.exists():
-        raise TableError(f"There is no file {shown}: check the path.")
-    mode = source.stat().st_mode
-    if stat.S_ISREG(mode):
-        return source
-    if not stat.S_ISFIFO(mode):
-        raise TableError(f"{shown} is a device, expected a file: name a CSV, Parquet, Arrow or NPZ file.")
-    with open(source, "rb") as pipe:
-        return _copied(pipe, copy)
+def _as_sheet(file: TableFile, reading: Reading) -> TableFile:
+    """Return a workbook with the sheet that was read."""
+    _excel.check_workbook(file.path, file.shown, file.allowed)
+    with _in_words(file):
+        sheet, notes = _excel.sheet_of(file.path, file.shown, reading.sheet)
+        frame, more = _excel.read_sheet(file.path, file.shown, sheet)
+    return replace(file, frame=frame, notes=(*notes, *more))
 
 
-def _copied(source: IO[bytes], path: Path) -> Path:
-    if hasattr(signal, "siginterrupt"):  # polars' handler would let a pipe that says nothing wait on through Ctrl-C
-        signal.siginterrupt(signal.SIGINT, True)
-    with open(path, "wb") as file:
-        shutil.copyfileobj(source, file, COPY_BYTES)
-    return path
-
-
-def _kind(path: Path, shown: str) -> tuple[str, bytes]:
-    """Return what a file is by its first bytes, and these; what is known not to be a table is an error."""
-    head = _head(path)
-    if not head:
-        raise TableError(f"{shown} is empty: expected a table.")
-    kind = next((name for magic, name in MAGIC.items() if _starts(head, magic)), "csv")
-    what, cure = next((words for magic, words in FOREIGN.items() if _starts(head, magic)), ("", ""))
-    text = head.removeprefix(codecs.BOM_UTF8)
-    if JSON.match(text):
-        lines = text.splitlines()
-        many = len(lines) > 1 and all(line.startswith(b"{") and line.endswith(b"}") for line in lines[:2])
-        what, cure = "JSON lines" if many else "JSON", EXPORT
-    elif HTML.match(text):
-        what, cure = "HTML or XML", EXPORT
-    if what:
-        raise TableError(f"{shown} is {what}, expected CSV, Parquet, Arrow or NPZ: {cure}.")
-    return kind, head
-
-
-def _starts(head: bytes, magic: bytes) -> bool:
-    """Tell whether a file begins with these bytes; if a column may be called so, as PAR1, only if it is not text."""
-    return head.startswith(magic) and (not magic.isalnum() or b"\0" in head)
-
-
-def _head(path: Path) -> bytes:
-    with open(path, "rb") as file:
-        return file.read(HEAD_BYTES)
-
-
-def _unzipped(path: Path, folder: Path, shown: str) -> Path:
-    unzipped = folder / "unzipped"
-    packed, written = path.stat().st_size, 0
-    try:
-        with gzip.open(path) as source, open(unzipped, "wb") as file:
-            while chunk := source.read(COPY_BYTES):
-                written += file.write(chunk)
-                _arrays.check_inflation(packed, written, shown)
-    except (OSError, EOFError, zlib.error) as error:
-        raise TableError(f"{shown} is a damaged gzip file ({error}): compress it again.") from error
-    return unzipped
-
-
-def _as_csv(file: TableFile, head: bytes, options: ReadOptions, folder: Path) -> TableFile:
-    """Return the file as UTF-8 text, with how it is written."""
-    is_utf16 = (options.encoding or "").lower().startswith("utf-16") or _mark(head) == "utf-16"
-    if b"\0" in head and not is_utf16:
-        raise TableError(f"{file.shown} is not a table: expected CSV, Parquet, Arrow or NPZ, got binary data.")
-    encoding = options.encoding or _mark(head) or _encoding(file.path)
+def _as_csv(file: TableFile, head: bytes, reading: Reading, folder: Path) -> TableFile:
+    """Return a CSV file in UTF-8, with its dialect."""
+    mark = marked_encoding(head)
+    if b"\0" in head and not is_wide(reading.encoding or mark or "utf-8"):
+        raise TableError(f"{file.shown} is not a table: expected {FORMATS}, got binary data.")
+    encoding = reading.encoding or mark or likely_encoding(file.path)
     is_utf8 = encoding.lower().replace("_", "-") in ("utf-8", "utf8", "utf-8-sig", "ascii")
-    notes: tuple[str, ...] = () if is_utf8 or options.encoding else (f"read as {encoding}: it is not UTF-8",)
-    # Lines that end in carriage returns alone, as on old Macintoshes, are unknown to polars.
+    notes: tuple[str, ...] = () if is_utf8 or reading.encoding else (f"read as {encoding}: it is not UTF-8",)
+    # polars does not know lines that end in a carriage return alone, as on old Macintoshes.
     old_lines = b"\r" in head and b"\n" not in head
     if not is_utf8 or old_lines:
-        file = replace(file, path=_recoded(file, encoding, None if old_lines else "", folder))
-    dialect = sniff(file.path, file.shown, options)
+        file = replace(file, path=as_utf8(file.path, file.shown, encoding, None if old_lines else "", folder))
+    dialect = sniff(file.path, file.shown, reading)
     file = replace(file, csv=dialect)
     with _in_words(file):
         empty = _csvread.count_empty_rows(file.path, dialect, BATCH_CELLS)
@@ -267,52 +325,21 @@ def _as_csv(file: TableFile, head: bytes, options: ReadOptions, folder: Path) ->
     return replace(file, csv=replace(dialect, empty_rows=empty), notes=(*notes, *dialect.notes))
 
 
-def _mark(head: bytes) -> str | None:
-    """Return the encoding that a file names in its first bytes."""
-    return next((name for mark, name in BOMS.items() if head.startswith(mark)), None)
-
-
-def _encoding(path: Path) -> str:
-    """Return UTF-8 if all of a file is, else Windows-1252, which most other files are in."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    with open(path, "rb") as file:
-        try:
-            while chunk := file.read(COPY_BYTES):
-                if not chunk.isascii() or decoder.getstate()[0]:
-                    decoder.decode(chunk)
-            decoder.decode(b"", final=True)
-        except UnicodeDecodeError:
-            return "windows-1252"
-    return "utf-8"
-
-
-def _recoded(file: TableFile, encoding: str, newline: str | None, folder: Path) -> Path:
-    path = folder / "utf8"
-    try:
-        with (
-            open(file.path, encoding=encoding, newline=newline) as source,
-            open(path, "w", encoding="utf-8", newline="") as out,
-        ):
-            shutil.copyfileobj(source, out, COPY_BYTES)
-    except LookupError:
-        raise ParameterError(f"--encoding {encoding!r} is not known: try utf-8, windows-1252 or utf-16.") from None
-    except UnicodeError as error:
-        raise TableError(f"{file.shown} is not {encoding} ({error}): pass its --encoding.") from error
-    return path
-
-
 @contextmanager
 def _in_words(file: TableFile) -> Iterator[None]:
-    """Turn what polars and NumPy say about a broken file into one sentence."""
+    """Turn errors about a file that cannot be read into one sentence."""
     try:
-        yield
+        with while_reading(file.shown):
+            yield
     except pl.exceptions.ColumnNotFoundError as error:
         raise TableError(f"{file.shown} has no such column: {_first_line(error)}.") from error
     except MemoryError as error:
         raise TableError(f"{file.shown} does not fit into memory: take fewer rows or columns.") from error
-    except (pl.exceptions.PolarsError, ValueError, zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
-        if isinstance(error, (TableError, ParameterError)):
-            raise
+    except RGLDError:
+        raise
+    except pl.exceptions.PanicException as error:
+        raise TableError(f"{file.shown}: {DAMAGED}.") from error
+    except Exception as error:
         if file.csv and "`f64`" in str(error):
             raise NotANumberError(f"{file.shown}: {_first_line(error)}.") from error
         fault = _csvread.fault(file.path, file.csv) if file.csv else ""

@@ -1,14 +1,12 @@
-"""Fitting: what a user asked for, and a detector fitted on a file.
+"""Fitting: a detector fitted on a file.
 
-In: a file and options. Out: a fitted detector. No printing here. The detector, and scikit-learn with it, is loaded when
-it is needed: a wrong path is said at once.
+In: a file and options. Out: a fitted detector. This module prints nothing. The detector, and scikit-learn with it, is
+loaded when it is first used, so that a wrong path is reported at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,107 +16,109 @@ import rgld
 from rgld.exceptions import ParameterError, TableError
 
 from ._files import TableFile
+from ._options import Fitting, Infinity, Preset
+from ._output import as_strings
 
 if TYPE_CHECKING:
     from rgld import RGLD
+    from rgld._arrays import Floats
 
 
-class Preset(StrEnum):
-    """The detector's settings."""
-
-    paper = "paper"
-    fast = "fast"
-    plus = "plus"
-
-
-class Infinity(StrEnum):
-    """What to do with infinite numbers."""
-
-    error = "error"
-    clip = "clip"
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What a user asked for."""
-
-    id: str | None = None
-    label: str | None = None
-    inf: Infinity = Infinity.error
-    preset: Preset = Preset.plus
-    seed: int = 0
-    columns: dict[str, str] | None = None
-    jobs: int | None = None
-    calibrate: float = 0.0
-    rows: tuple[str, ...] = ()
-    """Ids of rows to keep instead of the most anomalous ones."""
-
-
-def make_detector(asked: Asked) -> RGLD:
+def make_detector(fitting: Fitting, calibrate: float = 0.0) -> RGLD:
     """Return an unfitted detector."""
     makers: dict[Preset, Callable[..., RGLD]] = {
         Preset.paper: rgld.RGLD,
         Preset.fast: rgld.RGLD.fast,
         Preset.plus: rgld.RGLD.plus,
+        Preset.novelty: rgld.RGLD.novelty,
     }
-    return makers[asked.preset](
-        random_state=asked.seed,
-        n_jobs=asked.jobs,
-        columns=asked.columns,
-        calibration_fraction=asked.calibrate,
+    return makers[fitting.preset or Preset.plus](
+        random_state=fitting.seed or 0,
+        n_jobs=fitting.jobs,
+        columns=fitting.column_kinds(),
+        na_values=fitting.na_values(),
+        calibration_fraction=calibrate,
     )
 
 
-def read_training(file: TableFile, asked: Asked) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the whole table, and the columns of it that a model may see."""
+def read_training(file: TableFile, fitting: Fitting) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the whole table, and the columns of it that the model uses."""
     frame = file.read()
-    require_columns(file, frame.columns, asked)
-    features = frame.drop([name for name in (asked.id, asked.label) if name is not None])
-    if asked.inf is Infinity.clip:
+    require_columns(file, frame.columns, fitting)
+    features = frame.drop(set(fitting.set_aside))
+    if fitting.inf is Infinity.clip:
         features = clip_infinities(features, None)
     return frame, features
 
 
-def fit_file(file: TableFile, asked: Asked) -> RGLD:
-    """Fit a detector on a file."""
-    _, features = read_training(file, asked)
-    return make_detector(asked).fit(features)
-
-
-def require_columns(file: TableFile, present: Sequence[str], asked: Asked) -> None:
-    """Raise if a column that was named is not there."""
-    for option, name in (("--id", asked.id), ("--label", asked.label)):
+def require_columns(file: TableFile, present: Sequence[str], fitting: Fitting) -> None:
+    """Raise an error if the column of `--id` or `--label` is not in the file."""
+    for option, name in (*(("--id", name) for name in fitting.keys), ("--label", fitting.label)):
         if name is not None and name not in present:
             few = ", ".join(present[:8]) + (", ..." if len(present) > 8 else "")
             raise ParameterError(f"{option} {name}: {file.shown} has no such column; it has {few}.")
 
 
-INFINITE_TEXTS = r"(?i)^\s*[+-]?inf(inity)?\s*$"
+def row_names(frame: pl.DataFrame, fitting: Fitting) -> pl.Series | None:
+    """Return the names of the rows: the column of `--id` or, of several, their values in one string; else None."""
+    keys = fitting.keys
+    if len(keys) < 2:
+        return frame[keys[0]] if keys else None
+    strings = [as_strings(frame[name]).fill_null("") for name in keys]
+    return pl.DataFrame(strings).select(pl.concat_str(pl.all(), separator=" ").alias(" ".join(keys))).to_series()
 
 
-def clip_infinities(frame: pl.DataFrame, detector: RGLD | None) -> pl.DataFrame:
-    """Return the frame with infinite numbers replaced by the column's largest and smallest finite ones: of this table
-    or, for a fitted detector, of its training sample. All other cells stay as they are."""
+INFINITE_STRINGS = r"(?i)^\s*[+-]?inf(inity)?\s*$"
+
+
+def clip_infinities(
+    frame: pl.DataFrame, detector: RGLD | None, ranges: Mapping[str, Floats] | None = None
+) -> pl.DataFrame:
+    """Return the frame with infinite numbers replaced by the column's largest and smallest finite numbers.
+
+    These are numbers of the frame itself or, with a fitted detector, of its training rows; or `ranges` gives them, by
+    column, if the frame is a part of a table (`finite_ranges`). All other cells stay as they are.
+    """
     columns = []
     for place, (name, dtype) in enumerate(frame.schema.items()):
         if not (dtype.is_float() or dtype == pl.String):
             continue
         column = pl.col(name)
-        infinite = column.is_infinite() if dtype.is_float() else column.str.contains(INFINITE_TEXTS)
+        infinite = column.is_infinite() if dtype.is_float() else column.str.contains(INFINITE_STRINGS)
         if not frame.select(infinite.any()).item():
             continue
-        finite = frame[name].cast(pl.Float64, strict=False).to_numpy()
-        if detector is not None:
-            encoding = detector.model_.encoding
-            if encoding.columns[place].kind in ("dropped", "category"):
-                continue
-            finite = detector.model_.sample.rows[:, encoding.starts[place]]
-        finite = finite[np.isfinite(finite)]
-        if not len(finite) and dtype == pl.String:  # a category with such a value
+        finite = _finite_numbers(frame[name], place, detector) if ranges is None else ranges[name]
+        if finite is None or (not len(finite) and dtype == pl.String):  # "inf" is a category, or not used
             continue
         if not len(finite):
-            raise TableError(f"Column {name!r} holds nothing but infinities: leave it out with --column {name}=drop.")
+            raise TableError(f"Column {name!r} has infinite numbers only: leave it out with --column {name}=drop.")
         low, high = (pl.lit(float(bound)).cast(dtype) for bound in (finite.min(), finite.max()))
         below = column < 0 if dtype.is_float() else column.str.contains("-", literal=True)
         columns.append(pl.when(infinite & below).then(low).when(infinite).then(high).otherwise(column).alias(name))
     return frame.with_columns(columns)
+
+
+def finite_ranges(frames: Iterable[pl.DataFrame]) -> dict[str, Floats]:
+    """Return the smallest and largest finite number of each column of a table in parts; nothing if it has none."""
+    ranges: dict[str, Floats] = {}
+    for frame in frames:
+        for name, dtype in frame.schema.items():
+            if dtype.is_float() or dtype == pl.String:
+                numbers = _finite_numbers(frame[name], 0, None)
+                assert numbers is not None, "there is no detector that reads no numbers"
+                held = np.concatenate((ranges.get(name, np.empty(0)), numbers))
+                ranges[name] = np.array([held.min(), held.max()]) if len(held) else held
+    return ranges
+
+
+def _finite_numbers(column: pl.Series, place: int, detector: RGLD | None) -> Floats | None:
+    """Return the finite numbers of a column, or those a detector was fitted on; None if it reads no numbers there."""
+    numbers: Floats
+    if detector is None:
+        numbers = column.cast(pl.Float64, strict=False).to_numpy()
+    else:
+        encoding = detector.model_.encoding
+        if encoding.columns[place].kind in ("dropped", "category"):
+            return None
+        numbers = detector.model_.kept_rows.rows[:, encoding.starts[place]]
+    return numbers[np.isfinite(numbers)]

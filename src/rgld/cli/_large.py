@@ -1,11 +1,10 @@
-"""Tables larger than memory, of one file or of many: fitted in batches, or on a Dask cluster.
+"""Tables larger than memory, in one file or many: fitted in batches, or on a Dask cluster.
 
-In: files. Out: a fitted detector. All files must have the columns of the first.
+In: files. Out: a fitted detector. All files must have the columns of the first one.
 """
 
 from __future__ import annotations
 
-import glob
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,69 +13,74 @@ import polars as pl
 
 from rgld.exceptions import ParameterError, TableError
 
-from ._files import NotANumberError, TableFile
-from ._fitting import Asked, Infinity, fit_file, make_detector, require_columns
+from ._addresses import is_database
+from ._files import NotANumberError, TableFile, open_table
+from ._fitting import clip_infinities, finite_ranges, read_training, require_columns
+from ._folders import files_of
+from ._memory import GIB, allowed_bytes
+from ._numbers import LEADING_ZERO
+from ._options import Fitting, Infinity, Reading
 
 if TYPE_CHECKING:
     from rgld import RGLD
 
-BYTES_PER_CELL = 32
-"""Memory that a cell takes in a fit on a whole table: as read, as a number, and what is made of it."""
-BYTES_PER_CSV_BYTE = 6
-GIB = 2**30
+MAX_IN_MEMORY = 4 * GIB
+"""Without `--memory`, larger tables are fitted in batches: on any machine the same, so that the models are the same."""
 
 
 def expanded(paths: Sequence[str]) -> list[str]:
-    """Return the files that paths and patterns such as `logs/*.parquet` name, those of a pattern by name."""
-    found: list[str] = []
-    for path in paths:
-        if path == "-" or Path(path).exists() or not glob.has_magic(path):
-            found.append(path)
-            continue
-        matching = sorted(glob.glob(path, recursive=True))
-        if not matching:
-            raise TableError(f"There is no file that matches {path}: check the pattern.")
-        found += matching
-    return list(dict.fromkeys(found))
+    """Return the files of paths, of folders and of patterns such as `logs/*.parquet`, sorted by name in each. A
+    database stays as it is."""
+    found = ([path] if is_database(path) else files_of(path) or [path] for path in paths)
+    return list(dict.fromkeys(file for files in found for file in files))
 
 
-def fit_files(files: Sequence[TableFile], asked: Asked, memory: float, tell: Callable[[str], None]) -> RGLD:
-    """Fit a detector on one or several files, within so many GiB: on a whole table if it fits, else in batches."""
-    if len(files) == 1 and _needed_bytes(files[0]) <= memory * GIB:
-        return fit_file(files[0], asked)
-    if asked.inf is Infinity.clip:
-        raise ParameterError(
-            "--inf clip needs a single table in memory, and this one goes through in batches: raise --memory, or "
-            "replace infinities first."
-        )
+def fit_files(
+    files: Sequence[TableFile], fitting: Fitting, detector: RGLD, memory: float | None, tell: Callable[[str], None]
+) -> RGLD:
+    """Fit a detector on one or several files: in memory if a single table fits into `memory` GiB, else in batches."""
+    limit = min(MAX_IN_MEMORY, allowed_bytes(None)) if memory is None else memory * GIB
+    if len(files) == 1 and files[0].fit_bytes() <= limit:
+        return detector.fit(read_training(files[0], fitting)[1])
     names = files[0].columns()
-    require_columns(files[0], names, asked)
-    features = [name for name in names if name not in (asked.id, asked.label)]
+    require_columns(files[0], names, fitting)
+    features = [name for name in names if name not in fitting.set_aside]
     for file in files[1:]:
         missing = set(features) - set(file.columns())
         if missing:
             raise TableError(f"{file.shown} has no column {min(missing)!r}, which {files[0].shown} has.")
     try:
-        return _fit_batches(files, asked, features, _number_columns(files[0], features), tell)
-    except NotANumberError:  # a later cell is none: all columns as text, then, and the rules of reading decide
-        return _fit_batches(files, asked, features, {}, tell)
+        return _fit_batches(files, fitting, detector, features, _number_columns(files[0], features), tell)
+    except NotANumberError:  # read all columns as strings: the rules of reading decide what a cell is
+        return _fit_batches(files, fitting, detector, features, {}, tell)
 
 
 def _fit_batches(
-    files: Sequence[TableFile], asked: Asked, features: list[str], numbers: dict[str, Any], tell: Callable[[str], None]
+    files: Sequence[TableFile],
+    fitting: Fitting,
+    detector: RGLD,
+    features: list[str],
+    number_columns: dict[str, Any],
+    tell: Callable[[str], None],
 ) -> RGLD:
-    def batches() -> Iterator[pl.DataFrame]:
+    def as_read() -> Iterator[pl.DataFrame]:
         for file in files:
-            yield from file.batches(features, numbers, may_be_empty=True)
+            yield from file.batches(features, number_columns, may_be_empty=True)
+
+    # One more pass: what infinite numbers become is a number of the whole table.
+    ranges = finite_ranges(as_read()) if fitting.inf is Infinity.clip else None
+
+    def batches() -> Iterator[pl.DataFrame]:
+        return as_read() if ranges is None else (clip_infinities(frame, None, ranges) for frame in as_read())
 
     def on_rows(number: int, rows: int) -> None:
         tell(f"fitting, pass {number}: {rows:,} rows")
 
-    return make_detector(asked).fit_batches(batches, on_rows=on_rows)
+    return detector.fit_batches(batches, on_rows=on_rows)
 
 
 def _number_columns(file: TableFile, features: list[str]) -> dict[str, Any]:
-    """Return the columns that hold numbers in the first rows of a CSV file; other files know the types of theirs."""
+    """Return the columns of a CSV file whose first rows hold numbers; other files know the types of their columns."""
     if not file.csv:
         return {}
     head = next(file.batches(features, {}, may_be_empty=True), pl.DataFrame({name: [] for name in features}))
@@ -84,31 +88,24 @@ def _number_columns(file: TableFile, features: list[str]) -> dict[str, Any]:
     return dict.fromkeys(are_numbers, pl.Float64)
 
 
-def _are_numbers(texts: pl.Series) -> bool:
-    found = texts.cast(pl.Float64, strict=False)
-    return found.null_count() == texts.null_count() < len(texts)
+def _are_numbers(strings: pl.Series) -> bool:
+    if strings.str.contains(LEADING_ZERO).any():  # perhaps codes, which would lose their zeros
+        return False
+    found = strings.cast(pl.Float64, strict=False)
+    return found.null_count() == strings.null_count() < len(strings)
 
 
-def _needed_bytes(file: TableFile) -> float:
-    if file.csv:
-        return float(BYTES_PER_CSV_BYTE * file.path.stat().st_size)
-    return float(BYTES_PER_CELL * file.n_cells())
-
-
-def fit_on_cluster(paths: Sequence[str], asked: Asked, address: str) -> RGLD:
-    """Fit a detector on Parquet files that the workers of a Dask cluster can read."""
+def fit_on_cluster(paths: Sequence[str], fitting: Fitting, detector: RGLD, address: str, reading: Reading) -> RGLD:
+    """Fit a detector on files that the workers of a Dask cluster can read."""
     try:
-        import dask.dataframe as dd
         from dask.distributed import Client
-
-        import rgld.dask
     except ImportError as error:
         raise ParameterError("--dask needs Dask: pip install 'rgld[dask]'.") from error
-    other = next((path for path in paths if Path(path).suffix.lower() != ".parquet"), None)
+    other = next((path for path in paths if path == "-" or is_database(path)), None)
     if other is not None:
-        raise ParameterError(f"--dask reads .parquet files, got {other}: convert it, or fit without --dask.")
-    if asked.inf is Infinity.clip:
-        raise ParameterError("--inf clip does not go together with --dask: replace infinities first.")
+        raise ParameterError(f"--dask reads files, got {other}: fit without --dask.")
+    if fitting.inf is Infinity.clip:
+        raise ParameterError("--inf clip does not go together with --dask: replace the infinite numbers first.")
     missing = [path for path in paths if not Path(path).exists()]
     if missing:
         raise TableError(f"There is no file {missing[0]}: check the path.")
@@ -118,14 +115,58 @@ def fit_on_cluster(paths: Sequence[str], asked: Asked, address: str) -> RGLD:
         raise ParameterError(f"There is no Dask scheduler at {address}: check the address.") from error
     with client:
         try:
-            frame = dd.read_parquet([str(Path(path).resolve()) for path in paths])
-            for option, name in (("--id", asked.id), ("--label", asked.label)):
-                if name is not None and name not in frame.columns:
-                    raise ParameterError(f"{option} {name}: the files have no such column.")
-            unused = [name for name in (asked.id, asked.label) if name is not None]
-            return rgld.dask.fit(frame.drop(columns=unused), make_detector(asked))
-        except (OSError, ValueError) as error:  # Arrow's errors are of these kinds
+            return _fit_frame(_cluster_frames(paths, fitting, reading), fitting, detector)
+        except (OSError, ValueError) as error:  # Arrow's errors are of these types
             if isinstance(error, (ParameterError, TableError)):
                 raise
             reason = str(error).strip().splitlines()[0][:200]
-            raise TableError(f"The workers cannot read the files as Parquet: {reason}") from error
+            raise TableError(f"The workers cannot read the files: {reason}") from error
+
+
+def _fit_frame(frames: Iterator[Any], fitting: Fitting, detector: RGLD) -> RGLD:
+    """Fit a detector on the workers of the current Dask client; if numbers are none, on the next frame."""
+    import rgld.dask
+
+    for frame in frames:
+        for option, name in (*(("--id", name) for name in fitting.keys), ("--label", fitting.label)):
+            if name is not None and name not in frame.columns:
+                raise ParameterError(f"{option} {name}: the files have no such column.")
+        try:
+            return rgld.dask.fit(frame.drop(columns=fitting.set_aside), detector)
+        except NotANumberError:
+            continue
+    raise AssertionError("strings are always read")
+
+
+def _cluster_frames(paths: Sequence[str], fitting: Fitting, reading: Reading) -> Iterator[Any]:
+    """Yield the files as Dask dataframes: as they are, and then, if they are CSV, with all columns as strings."""
+    import dask.dataframe as dd
+
+    absolute = [str(Path(path).resolve()) for path in paths]
+    if all(Path(path).suffix.lower() == ".parquet" for path in paths):
+        yield dd.read_parquet(absolute)
+        return
+    with open_table(absolute[0], reading) as file:
+        names = file.columns()
+        features = [name for name in names if name not in fitting.set_aside]
+        found = _number_columns(file, features)
+    for number_columns in (found, {}):
+        example = pl.DataFrame({name: pl.Series([], dtype=number_columns.get(name, pl.String)) for name in names})
+        yield dd.from_map(
+            _read_on_worker,
+            absolute,
+            names=names,
+            number_columns=number_columns,
+            reading=reading,
+            meta=example.to_pandas(),
+        )
+
+
+def _read_on_worker(path: str, names: list[str], number_columns: dict[str, Any], reading: Reading) -> Any:
+    """Return a file as a pandas frame, read as the command reads it: a file is a partition."""
+    with open_table(path, reading) as file:
+        missing = set(names) - set(file.columns())
+        if missing:
+            raise TableError(f"{file.shown} has no column {min(missing)!r}, which the first file has.")
+        frames = list(file.batches(names, number_columns, may_be_empty=True))
+    return pl.concat(frames).to_pandas() if frames else pl.DataFrame({name: [] for name in names}).to_pandas()

@@ -1,116 +1,242 @@
-"""Options that commands have in common, and what they mean together."""
+"""Options of the commands, each defined once, in groups.
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Annotated, Any
+A group is a dataclass: each field is an option with its help text and default. A command names the groups it takes as
+parameters, and `with_groups` makes one option of each field. To add an option, add a field to a group: every command
+with this group has it.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from enum import StrEnum
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from rgld._params import READINGS
 from rgld.exceptions import ParameterError
 
-from ._files import ReadOptions
-from ._fitting import Asked, Infinity, Preset
-from ._show import printable
 
-__all__ = ["Infinity", "Preset"]
+class Preset(StrEnum):
+    """The detector's settings."""
+
+    paper = "paper"
+    fast = "fast"
+    plus = "plus"
+    novelty = "novelty"
 
 
-TablePath = Annotated[str, typer.Argument(help="CSV, Parquet, Arrow or NPZ file; - for standard input.")]
-ModelPath = Annotated[str | None, typer.Option("--model", "-m", help="A model file of `rgld fit`.")]
-Out = Annotated[
-    str | None,
-    typer.Option("--out", "-o", help="File to write (.csv, .parquet, .arrow), - for CSV on standard output."),
-]
-Force = Annotated[bool, typer.Option("--force", help="Replace an existing output file.")]
-Top = Annotated[int, typer.Option("--top", min=0, help="How many of the most anomalous rows to print, with reasons.")]
-Seed = Annotated[
-    int | None, typer.Option("--seed", min=0, help="Seed of everything random, where a model is fitted; 0.")
-]
-PresetOption = Annotated[
-    Preset | None, typer.Option("--preset", help="Settings of the detector, where one is fitted; plus.")
-]
-Id = Annotated[
-    str | None, typer.Option("--id", help="Column that names the rows: not used by the model, kept in the output.")
-]
-Label = Annotated[
-    str | None,
-    typer.Option("--label", help="Column of known labels: not used by the model, only to print AUROC and AUPRC."),
-]
-Columns = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--column", help="NAME=number|category|time|drop: read a column otherwise than the rules would; repeatable."
+class Infinity(StrEnum):
+    """What to do with infinite numbers."""
+
+    error = "error"
+    clip = "clip"
+
+
+TablePath = Annotated[
+    str,
+    typer.Argument(
+        help="CSV, Parquet, Arrow, Excel, JSON lines or NPZ file, also packed; a folder or pattern of such files; - "
+        "for standard input; or a database, such as duckdb:///shop.db, sqlite:///shop.db or "
+        "postgresql://ann@host/shop, with --table or --query."
     ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors and what was asked for.")]
+Top = Annotated[int, typer.Option("--top", min=0, help="How many of the most anomalous rows to print, with reasons.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the summary as JSON on standard output.")]
-Inf = Annotated[Infinity, typer.Option("--inf", help="Infinite numbers: an error, or clipped to the column's largest.")]
-Jobs = Annotated[int | None, typer.Option("--jobs", help="Threads; all cores if not given.")]
-Delimiter = Annotated[str | None, typer.Option("--delimiter", help="Of a CSV file; found out if not given.")]
-Encoding = Annotated[str | None, typer.Option("--encoding", help="Of a CSV file; found out if not given.")]
-Decimal = Annotated[
-    str | None, typer.Option("--decimal", help="Decimal mark of a CSV file, . or ,; found out if not given.")
-]
-NoHeader = Annotated[bool, typer.Option("--no-header", help="The CSV file has no column names in its first line.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace an existing output file or table.")]
 
 
-def read_options(delimiter: str | None, encoding: str | None, decimal: str | None, no_header: bool) -> ReadOptions:
-    """Return what was said about the file."""
-    return ReadOptions(delimiter, encoding, decimal, not no_header)
+@dataclass(frozen=True)
+class Reading:
+    """How a table is read."""
+
+    from_table: Annotated[
+        str | None, typer.Option("--table", metavar="NAME", help="The table to read, if it is in a database.")
+    ] = None
+    query: Annotated[
+        str | None, typer.Option("--query", metavar="SQL", help="A SELECT whose rows are read, if from a database.")
+    ] = None
+    delimiter: Annotated[
+        str | None, typer.Option("--delimiter", help="Delimiter of a CSV file; detected if not given.")
+    ] = None
+    encoding: Annotated[
+        str | None, typer.Option("--encoding", help="Encoding of a CSV file; detected if not given.")
+    ] = None
+    decimal: Annotated[
+        str | None, typer.Option("--decimal", help="Decimal mark of a CSV file, . or ,; detected if not given.")
+    ] = None
+    no_header: Annotated[
+        bool | None,
+        typer.Option(
+            "--no-header/--header",
+            help="The CSV file has no column names in its first line, or has them; detected if not given.",
+        ),
+    ] = None
+    skip: Annotated[
+        int, typer.Option("--skip", min=0, help="Lines of a CSV file before its column names; found if it is plain.")
+    ] = 0
+    sheet: Annotated[
+        str | None, typer.Option("--sheet", help="Sheet of an Excel workbook; the first one if not given.")
+    ] = None
+    memory: Annotated[
+        float | None,
+        typer.Option(
+            "--memory",
+            min=0.0,
+            help="GiB of memory that it may use; three quarters of the machine's if not given.",
+        ),
+    ] = None
 
 
-def asked_for(
-    *,
-    id: str | None,
-    label: str | None,
-    inf: Infinity,
-    preset: Preset | None,
-    seed: int | None,
-    column: list[str] | None,
-    jobs: int | None,
-    model: str | None = None,
-    calibrate: float = 0.0,
-    rows: tuple[str, ...] = (),
-) -> Asked:
-    """Return what was asked for, or say what does not go together."""
-    if model is not None:
-        for option, given in (("--column", column), ("--preset", preset), ("--seed", seed)):
-            if given is not None and given != []:
-                raise ParameterError(f"{option} is for fitting: a model file is fitted already; leave it out.")
-    if jobs == 0:
-        raise ParameterError("--jobs must be a number of threads other than 0.")
-    return Asked(id, label, inf, preset or Preset.plus, seed or 0, readings(column), jobs, calibrate, rows)
+@dataclass(frozen=True)
+class Fitting:
+    """How a detector is fitted on a table."""
+
+    id: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--id",
+            help="Column that names the rows: not used by the model, kept in the output; several make one name of all.",
+        ),
+    ] = None
+    label: Annotated[
+        str | None,
+        typer.Option("--label", help="Column of known labels: not used by the model, only to print AUROC and AUPRC."),
+    ] = None
+    preset: Annotated[
+        Preset | None,
+        typer.Option(
+            "--preset",
+            help="Settings of the detector, if one is fitted; default: plus. novelty: the table has no anomalies.",
+        ),
+    ] = None
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", min=0, help="Seed for everything random, if a detector is fitted; default: 0."),
+    ] = None
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--column",
+            help="NAME=number|category|time|drop: how to read a column, if not as detected; repeatable.",
+        ),
+    ] = None
+    na: Annotated[
+        list[str] | None,
+        typer.Option("--na", help="A value that means missing, as VALUE in all columns or NAME=VALUE; repeatable."),
+    ] = None
+    inf: Annotated[
+        Infinity,
+        typer.Option("--inf", help="Infinite numbers are an error, or are clipped to the column's largest number."),
+    ] = Infinity.error
+    jobs: Annotated[int | None, typer.Option("--jobs", help="Number of threads; all cores if not given.")] = None
+
+    def __post_init__(self) -> None:
+        """Check the values that Typer does not check."""
+        if self.jobs == 0:
+            raise ParameterError("--jobs must be a number of threads other than 0.")
+        self.column_kinds()
+        self.na_values()
+
+    def na_values(self) -> list[str] | dict[str, list[str]] | None:
+        """Return what `--na` says: values that mean missing, of all columns or by column."""
+        parts = [text.rpartition("=") for text in self.na or []]
+        if len({bool(name) for name, _, _ in parts}) > 1:
+            raise ParameterError(
+                "--na must be NAME=VALUE each time or VALUE each time: name the column in all of them."
+            )
+        if not parts or not parts[0][0]:
+            return [value for _, _, value in parts] or None
+        values: dict[str, list[str]] = {}
+        for name, _, value in parts:
+            values.setdefault(name, []).append(value)
+        return values
+
+    @property
+    def set_aside(self) -> list[str]:
+        """The columns that the model does not use: of `--id` and `--label`."""
+        return [*self.keys, *([self.label] if self.label is not None else [])]
+
+    @property
+    def keys(self) -> list[str]:
+        """The columns of `--id`, which together name a row."""
+        return [self.id] if isinstance(self.id, str) else list(self.id or ())
+
+    def column_kinds(self) -> dict[str, str] | None:
+        """Return what `--column` says, as kinds by column name."""
+        kinds = {}
+        for text in self.column or []:
+            name, equals, kind = text.rpartition("=")
+            if not equals or not name:
+                raise ParameterError(f"--column expects NAME=KIND, such as zip=category, got {text!r} instead.")
+            if kind not in READINGS:
+                raise ParameterError(f"--column {text}: a column can be {', '.join(READINGS)}, not {kind!r}.")
+            kinds[name] = kind
+        return kinds or None
 
 
-def readings(columns: list[str] | None) -> dict[str, str] | None:
-    """Return how columns are to be read, by name."""
-    found = {}
-    for text in columns or []:
-        name, equals, kind = text.rpartition("=")
-        if not equals or not name:
-            raise ParameterError(f"--column expects NAME=KIND, such as zip=category, got {text!r} instead.")
-        if kind not in READINGS:
-            raise ParameterError(f"--column {text}: a column can be {', '.join(READINGS)}, not {kind!r}.")
-        found[name] = kind
-    return found or None
+@dataclass(frozen=True)
+class Scoring(Fitting):
+    """How a table is scored: by a model file, or by a detector fitted on the table."""
+
+    model: Annotated[str | None, typer.Option("--model", "-m", help="A model file of `rgld fit`.")] = None
+
+    def __post_init__(self) -> None:
+        """Refuse options for fitting beside a model file."""
+        super().__post_init__()
+        if self.model is None:
+            return
+        options = {"--column": self.column, "--na": self.na, "--preset": self.preset, "--seed": self.seed}
+        for option, value in options.items():
+            if value is not None and value != []:
+                raise ParameterError(f"{option} is for fitting, but the model file is already fitted: leave it out.")
 
 
-def say(text: str, quiet: bool = False) -> None:
-    """Print a message where results are not."""
-    if not quiet:
-        print(printable(text), file=sys.stderr)
+@dataclass(frozen=True)
+class Output:
+    """What a command prints and replaces."""
+
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors and what was asked for.")] = (
+        False
+    )
+    force: Force = False
 
 
-@contextmanager
-def progress(what: str, *, quiet: bool) -> Iterator[Any]:
-    """Yield a function to call with what is being done, or with the number of rows done; shown on a terminal only."""
-    if quiet or not sys.stderr.isatty():
-        yield lambda done: None
-        return
-    from rich.console import Console
+@dataclass(frozen=True)
+class TableOutput(Output):
+    """Output of a command that writes a table."""
 
-    console = Console(stderr=True)
-    with console.status(what) as status:
-        yield lambda done: status.update(done if isinstance(done, str) else f"{what}: {done:,} rows")
+    out: Annotated[
+        str | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="File to write (.csv, .parquet, .arrow), - for CSV on standard output, table:NAME for a new table "
+            "of the database that is read.",
+        ),
+    ] = None
+    json_: Json = False
+
+
+def with_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """Return the command with one keyword for each option of its groups, as Typer expects it."""
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in inspect.signature(command).parameters.items():
+        if name in groups:
+            parameters += inspect.signature(groups[name]).parameters.values()
+        else:
+            parameters.append(parameter.replace(annotation=hints[name]))
+
+    def run(**options: Any) -> None:
+        for name, group in groups.items():
+            given = {field.name: options.pop(field.name) for field in fields(group) if field.name in options}
+            options[name] = group(**given)
+        command(**options)
+
+    parameters = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    run.__dict__["__signature__"] = inspect.Signature(parameters)
+    return run

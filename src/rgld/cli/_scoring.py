@@ -1,34 +1,39 @@
-"""Scoring: a file's rows with their scores, ranks, p-values and the cells of the most anomalous ones.
+"""Scoring: a file's rows with their scores, ranks and p-values, and the cells of the most anomalous rows.
 
-In: a file and options. Out: a `Scored` table, and the frame that is written of it. No printing here.
+In: a file and options. Out: a `Scored` table. This module prints nothing.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 import rgld
-from rgld._cells import MISSING_WORDS
-from rgld._threshold import conformal_p_values, select_by_fdr
-from rgld.exceptions import ParameterError, TableError
+from rgld._arrays import Bools, Float64s, Indices, Int64s
+from rgld._model.scores import anomaly_score
+from rgld._table.cells import MISSING_WORDS
+from rgld._threshold import conformal_p_values
+from rgld.exceptions import TableError, TableWarning
 
-from ._files import NotANumberError, TableFile
-from ._fitting import Asked, Infinity, clip_infinities, make_detector, read_training, require_columns
+from ._files import BATCH_CELLS, NotANumberError, TableFile
+from ._fitting import clip_infinities, make_detector, read_training, require_columns, row_names
+from ._lines import RowIds
+from ._options import Infinity, Scoring
+from ._output import as_strings
 
 if TYPE_CHECKING:
     from rgld import RGLD, Explanation
 
-MOST_REASONS = 1000
-"""Rows that get reasons in the output, the most anomalous ones: words for a million rows are read by no one."""
-
-Floats = NDArray[np.float64]
+MIN_CHECK_SAMPLE, MAX_CHECK_SAMPLE = 2**14, 2**17
+"""Rows whose columns are compared with the training table: fewer in wide tables, but not fewer than the first."""
+SAMPLE_SEED = 0
+MAX_EXAMPLE = 40
+"""Characters shown of a value that cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -36,110 +41,225 @@ class Scored:
     """All rows of a table with their scores, and the most anomalous ones with all their cells."""
 
     detector: RGLD
-    scores: Floats
-    p_values: Floats | None
+    scores: Float64s
+    p_values: Float64s | None
+    """None unless a calibrated model scored the rows: the rank of a row in its own table is no p-value."""
     ids: pl.Series
-    """The id column, or the row numbers."""
-    labels: NDArray[np.bool_] | None
-    top_rows: NDArray[np.intp]
-    """Numbers of the most anomalous rows, first the most anomalous."""
+    """The id column; without one, the lines of a CSV file or the row indices."""
+    labels: Bools | None
+    top_rows: Indices
+    """Indices of the most anomalous rows, the most anomalous first."""
     top: pl.DataFrame
-    """Their cells."""
+    """The cells of these rows."""
     notes: tuple[str, ...] = ()
-    """What could not be read."""
+    """Which values could not be read."""
+    sample: pl.DataFrame | None = None
+    """Cells of all rows, or of some of a long table, chosen at random, if the rows were scored by a model file."""
 
     @property
-    def ranks(self) -> NDArray[np.int64]:
+    def ranks(self) -> Int64s:
         """1 for the most anomalous row; equal scores share the better rank."""
         return count_at_least(self.scores, ties="min")
 
+    @property
+    def top_share(self) -> Float64s:
+        """The fraction of the rows with a score at least as high: 0.01 for a row among the highest 1 %."""
+        return count_at_least(self.scores, ties="max") / len(self.scores)
+
     def explain(self) -> Explanation:
         """Explain the most anomalous rows."""
-        return self.detector.explain(_as_fitted(self.detector, self.top))
+        return self.detector.explain(as_fitted(self.detector, self.top))
 
 
-def score_any(file: TableFile, asked: Asked, model: str | None, n_top: int, tell: Any) -> Scored:
-    """Score a file by a model file or, without one, by a detector fitted on the file itself."""
-    return score_table(file, asked, n_top) if model is None else score_with_model(file, asked, model, n_top, tell)
+def score_any(
+    file: TableFile, scoring: Scoring, n_top: int, tell: Callable[[int], None], rows: Sequence[str] = ()
+) -> Scored:
+    """Score a file by a model file or, without one, by a detector fitted on the file itself.
 
-
-def score_table(file: TableFile, asked: Asked, n_top: int) -> Scored:
-    """Fit a detector on a file and score the same rows.
-
-    The p-value of a row is the share of the table's rows with a score at least as high: the fit treats all rows alike,
-    so that this is a valid p-value if they are exchangeable (and says no more than the rank).
+    `top` holds the `n_top` most anomalous rows or, if `rows` names rows by their ids, these rows.
     """
-    frame, features = read_training(file, asked)
-    detector = make_detector(asked)
-    scores = detector._fit(features)
-    p_values = count_at_least(scores, ties="max") / len(scores)
-    ids = frame[asked.id] if asked.id else _row_numbers(len(frame))
-    labels = read_labels(frame[asked.label]) if asked.label else None
-    rows = _kept(asked, scores, ids, n_top)
-    return Scored(detector, scores, p_values, ids, labels, rows, features[rows])
+    choose = _Chooser(n_top, tuple(rows))
+    return score_table(file, scoring, choose) if scoring.model is None else _score_by_model(file, scoring, choose, tell)
 
 
-def score_with_model(file: TableFile, asked: Asked, model: str, n_top: int, tell: Any) -> Scored:
-    """Score a file by a model file, in batches: memory does not grow with the table but for scores and ids."""
-    detector = rgld.load(model)
-    detector.n_jobs = asked.jobs
-    names = _model_columns(detector, file)
-    require_columns(file, file.columns(), asked)
-    numbers = {
-        name: pl.Float64 for name, column in zip(names, detector.columns_, strict=True) if column.kind == "number"
-    }
+def score_table(file: TableFile, scoring: Scoring, choose: _Chooser) -> Scored:
+    """Fit a detector on a file and score the same rows. There are no p-values: no rows are held out."""
+    from rgld._detector import fit_and_score  # scikit-learn takes a second to load: not for `--help` and wrong paths
+
+    frame, features = read_training(file, scoring)
+    detector = make_detector(scoring)
+    scores = fit_and_score(detector, features)
+    names = row_names(frame, scoring)
+    ids = RowIds(file).of_all(len(frame), are_asked_for=bool(choose.names)) if names is None else names
+    labels = read_labels(frame[scoring.label]) if scoring.label else None
+    rows = choose(scores, ids)
+    return Scored(detector, scores, None, ids, labels, rows, features[rows])
+
+
+@dataclass(frozen=True)
+class _Chooser:
+    """Chooses the rows whose cells are kept: rows named by their ids, else the most anomalous ones."""
+
+    n_top: int
+    names: tuple[str, ...]
+
+    def __call__(self, scores: Float64s, ids: pl.Series) -> Indices:
+        """Return indices of rows, the most anomalous first."""
+        if not self.names:
+            return most_anomalous(scores, self.n_top)
+        named = np.flatnonzero(as_strings(ids).is_in(self.names).to_numpy())
+        order: Indices = named[np.argsort(-scores[named], kind="stable")]
+        # Of several rows with the same id, the most anomalous one.
+        first: Indices = order[as_strings(ids[order]).is_first_distinct().to_numpy()]
+        return first
+
+
+def _score_by_model(file: TableFile, scoring: Scoring, choose: _Chooser, tell: Callable[[int], None]) -> Scored:
+    """Score a file by a model file, in batches. Of all rows, memory holds only scores, ids and labels."""
+    assert scoring.model is not None
+    detector = rgld.load(scoring.model)
+    detector.n_jobs = scoring.jobs
+    names = model_columns(detector, file)
+    require_columns(file, file.columns(), scoring)
     try:
-        return _score_batches(file, asked, detector, names, numbers, n_top, tell)
-    except NotANumberError:  # all columns as text, then, and the model's rules decide what a cell is
-        return _score_batches(file, asked, detector, names, {}, n_top, tell)
+        return _score_batches(file, scoring, detector, names, _number_columns(detector, names), choose, tell)
+    except NotANumberError:  # read all columns as text: the model's rules decide what a cell is
+        return _score_batches(file, scoring, detector, names, {}, choose, tell)
+
+
+def read_for_model(file: TableFile, scoring: Scoring) -> tuple[RGLD, pl.DataFrame, Any]:
+    """Return the model of `--model`, the columns of a file that it needs and those of `--id` and `--label`, and the
+    rows as the model reads them."""
+    assert scoring.model is not None
+    detector = rgld.load(scoring.model)
+    detector.n_jobs = scoring.jobs
+    names = model_columns(detector, file)
+    require_columns(file, file.columns(), scoring)
+    wanted = list(dict.fromkeys([*names, *scoring.set_aside]))
+    try:
+        frame = pl.concat(file.batches(wanted, _number_columns(detector, names)))
+    except NotANumberError:  # read all columns as text: the model's rules decide what a cell is
+        frame = pl.concat(file.batches(wanted, {}))
+    features = frame.select(names)
+    if scoring.inf is Infinity.clip:
+        features = clip_infinities(features, detector)
+    return detector, frame, as_fitted(detector, features)
+
+
+def _number_columns(detector: RGLD, names: list[str]) -> dict[str, Any]:
+    """Return the columns of a CSV file that are read as numbers. Those with a unit or a decimal comma are strings."""
+    return {
+        name: pl.Float64
+        for name, column in zip(names, detector.columns_, strict=True)
+        if column.kind == "number" and not (column.unit or column.decimal_comma)
+    }
 
 
 def _score_batches(
-    file: TableFile, asked: Asked, detector: RGLD, names: list[str], numbers: dict[str, Any], n_top: int, tell: Any
+    file: TableFile,
+    scoring: Scoring,
+    detector: RGLD,
+    names: list[str],
+    number_columns: dict[str, Any],
+    choose: _Chooser,
+    tell: Callable[[int], None],
 ) -> Scored:
-    wanted = list(dict.fromkeys([*names, *(name for name in (asked.id, asked.label) if name)]))
-    scores: list[Floats] = []
-    ids: list[pl.Series] = []
-    labels: list[pl.Series] = []
+    from rgld._detector import score_part
+
+    wanted = list(dict.fromkeys([*names, *scoring.set_aside]))
+    gathered = _Gathered(choose)
+    row_ids = RowIds(None if scoring.keys else file)
     unread: dict[str, tuple[int, str]] = {}
-    top, top_rows, top_scores = None, np.empty(0, np.intp), np.empty(0)
-    done = 0
-    for frame in file.batches(wanted, numbers):
+    labels: list[pl.Series] = []
+    for frame in file.batches(wanted, number_columns):
         features = frame.select(names)
-        if asked.inf is Infinity.clip:
+        if scoring.inf is Infinity.clip:
             features = clip_infinities(features, detector)
         count_unread(detector, features, unread)
-        scores.append(detector.anomaly_score(_as_fitted(detector, features)))
-        ids.append(frame[asked.id] if asked.id else _row_numbers(len(frame)) + done)
-        if asked.label:
-            labels.append(frame[asked.label])
-        best = _kept(asked, scores[-1], ids[-1], n_top)
-        candidates = features[best] if top is None else pl.concat([top, features[best]])
-        rows = np.concatenate([top_rows, best + done])
-        values = np.concatenate([top_scores, scores[-1][best]])
-        order = most_anomalous(values, len(values) if asked.rows else n_top)
-        top, top_rows, top_scores = candidates[order], rows[order], values[order]
-        done += len(frame)
-        tell(done)
-    assert top is not None, "batches of a table have rows"
-    every = np.concatenate(scores)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TableWarning)  # `count_unread` says it, once for all batches
+            branch_scores = score_part(detector, as_fitted(detector, features), first_row=gathered.n_rows)
+        scores = anomaly_score(branch_scores, detector.model_.local_weight)
+        own_names = row_names(frame, scoring)
+        ids = row_ids.of(gathered.n_rows, len(frame)) if own_names is None else own_names
+        if scoring.label:
+            labels.append(frame[scoring.label])
+        gathered.add(scores, ids, features)
+        tell(gathered.n_rows)
+    scores = np.concatenate(gathered.scores)
     calibration = detector.model_.calibration
     return Scored(
         detector,
-        every,
-        conformal_p_values(calibration, every) if len(calibration) else None,
-        pl.concat(ids),
+        scores,
+        conformal_p_values(calibration, scores) if len(calibration) else None,
+        pl.concat(gathered.ids) if scoring.keys else row_ids.of_all(len(scores), are_asked_for=bool(choose.names)),
         read_labels(pl.concat(labels)) if labels else None,
-        top_rows,
-        top,
+        gathered.top_rows,
+        pl.concat(gathered.top),
         tuple(
-            f"{name}: {n:,} values cannot be read and count as missing, such as {x!r}"
-            for name, (n, x) in unread.items()
+            f"{name}: {n:,} values cannot be read and count as missing, such as {example!r}"
+            for name, (n, example) in unread.items()
         ),
+        gathered.sample.frame(),
     )
 
 
-def _as_fitted(detector: RGLD, features: pl.DataFrame) -> Any:
+class _Gathered:
+    """What is kept of the batches scored so far: scores and ids of all rows, cells of the most anomalous rows."""
+
+    def __init__(self, choose: _Chooser) -> None:
+        self.choose = choose
+        self.n_rows = 0
+        self.scores: list[Float64s] = []
+        self.ids: list[pl.Series] = []
+        self.top: list[pl.DataFrame] = []
+        self.top_rows: Indices = np.empty(0, np.intp)
+        self._top_scores = np.empty(0)
+        self.sample = _Sample()
+
+    def add(self, scores: Float64s, ids: pl.Series, features: pl.DataFrame) -> None:
+        """Add a batch."""
+        best = self.choose(scores, ids)
+        candidates = pl.concat([*self.top, features[best]])
+        rows = np.concatenate([self.top_rows, best + self.n_rows])
+        values = np.concatenate([self._top_scores, scores[best]])
+        order = most_anomalous(values, len(values) if self.choose.names else self.choose.n_top)
+        self.top, self.top_rows, self._top_scores = [candidates[order]], rows[order], values[order]
+        self.scores.append(scores)
+        self.ids.append(ids)
+        self.sample.add(features, self.n_rows)
+        self.n_rows += len(scores)
+
+
+class _Sample:
+    """A uniform sample of the rows, to compare their columns with the training table; all rows of a short table."""
+
+    def __init__(self) -> None:
+        self._frames: list[pl.DataFrame] = []
+        self._keys = np.empty(0)
+
+    def add(self, features: pl.DataFrame, first_row: int) -> None:
+        """Add a batch."""
+        from rgld._fit.randomness import row_keys
+
+        self._frames.append(features)
+        self._keys = np.append(self._keys, row_keys(SAMPLE_SEED, first_row + np.arange(len(features)), None))
+        if len(self._keys) > 2 * self._size(features):
+            self._frames, self._keys = [self.frame()], np.sort(self._keys)[: self._size(features)]
+
+    def frame(self) -> pl.DataFrame:
+        """Return the rows with the smallest keys, the smallest first if there are more."""
+        frame = pl.concat(self._frames)
+        if len(frame) <= self._size(frame):
+            return frame
+        return frame[np.argsort(self._keys, kind="stable")[: self._size(frame)]]
+
+    @staticmethod
+    def _size(frame: pl.DataFrame) -> int:
+        return int(np.clip(BATCH_CELLS // max(1, frame.width), MIN_CHECK_SAMPLE, MAX_CHECK_SAMPLE))
+
+
+def as_fitted(detector: RGLD, features: pl.DataFrame) -> Any:
     """Return rows as the detector was fitted: a frame with its names, or a plain array."""
     if hasattr(detector, "feature_names_in_"):
         return features
@@ -147,35 +267,24 @@ def _as_fitted(detector: RGLD, features: pl.DataFrame) -> Any:
 
 
 def count_unread(detector: RGLD, features: pl.DataFrame, unread: dict[str, tuple[int, str]]) -> None:
-    """Add up the texts that a model cannot read as what their column holds, by column, with an example."""
-    from rgld._encoding import read_texts
+    """Add to `unread`, by column: how many strings the model cannot read as the column's kind, and an example."""
+    from rgld._table.encoding import numbers_of_strings
 
     for name, column in zip(features.columns, detector.columns_, strict=True):
         if column.kind in ("category", "dropped") or features[name].dtype != pl.String:
             continue
         counts = features[name].drop_nulls().value_counts()
-        texts = [text for text in counts[name] if text.strip() not in MISSING_WORDS]
-        is_bad = np.isnan(read_texts(column, texts)) if texts else np.zeros(0, bool)
+        strings = [string for string in counts[name] if string.strip() not in MISSING_WORDS]
+        is_bad = np.isnan(numbers_of_strings(column, strings)) if strings else np.zeros(0, bool)
         if is_bad.any():
-            bad = [text for text, holds in zip(texts, is_bad, strict=True) if holds]
+            bad = [string for string, holds in zip(strings, is_bad, strict=True) if holds]
             n = int(counts.filter(pl.col(name).is_in(bad))["count"].sum())
-            before, example = unread.get(name, (0, min(bad)[:40]))
+            before, example = unread.get(name, (0, min(bad)[:MAX_EXAMPLE]))
             unread[name] = (before + n, example)
 
 
-def _kept(asked: Asked, scores: Floats, ids: pl.Series, n_top: int) -> NDArray[np.intp]:
-    """Return the rows whose cells are kept: those asked for, or the most anomalous ones."""
-    if not asked.rows:
-        return most_anomalous(scores, n_top)
-    named = np.flatnonzero(ids.cast(pl.String).is_in(asked.rows).to_numpy())
-    # Of rows with the same name, the most anomalous one.
-    order: NDArray[np.intp] = named[np.argsort(-scores[named], kind="stable")]
-    first: NDArray[np.intp] = order[ids[order].cast(pl.String).is_first_distinct().to_numpy()]
-    return first
-
-
-def _model_columns(detector: RGLD, file: TableFile) -> list[str]:
-    """Return the names of the file's columns that the model needs, in its order."""
+def model_columns(detector: RGLD, file: TableFile) -> list[str]:
+    """Return the names of the file's columns that the model needs, in the model's order."""
     present = file.columns()
     names = getattr(detector, "feature_names_in_", None)
     if names is None:
@@ -195,63 +304,28 @@ def _model_columns(detector: RGLD, file: TableFile) -> list[str]:
     return [str(name) for name in names]
 
 
-def most_anomalous(scores: Floats, n: int) -> NDArray[np.intp]:
-    """Return the rows with the n highest scores, highest first; equal scores in the order of the table."""
+def most_anomalous(scores: Float64s, n: int) -> Indices:
+    """Return the indices of the n highest scores, highest first; equal scores in the order of the table."""
     return np.argsort(-scores, kind="stable")[:n]
 
 
-def count_at_least(scores: Floats, ties: str) -> NDArray[np.int64]:
+def count_at_least(scores: Float64s, ties: str) -> Int64s:
     """Return how many rows score at least as high as each row; of equal scores one ("min") or all ("max") count."""
     from scipy.stats import rankdata
 
-    counts: NDArray[np.int64] = rankdata(-scores, method=ties).astype(np.int64)
+    counts: Int64s = rankdata(-scores, method=ties).astype(np.int64)
     return counts
 
 
-def _row_numbers(n: int) -> pl.Series:
-    return pl.Series("row", np.arange(n))
-
-
-def read_labels(labels: pl.Series) -> NDArray[np.bool_]:
+def read_labels(labels: pl.Series) -> Bools:
     """Return which rows are labelled anomalies: of two values the rarer one."""
-    from rgld.bench.datasets import binary_labels
-
     if labels.null_count():
         raise TableError(
-            f"The label column {labels.name!r} must have two values and no gaps, it has {labels.null_count()} gaps: "
-            "--label is for rows that are known to be ordinary or not."
+            f"The label column {labels.name!r} must have two values and no missing ones, it has "
+            f"{labels.null_count():,} missing: --label is for rows that are known to be ordinary or anomalous."
         )
-    return binary_labels(labels.to_numpy(), labels.name).astype(bool)
-
-
-def id_name(ids: pl.Series, taken: Sequence[str]) -> str:
-    """Return a name for the column of ids that no other column has."""
-    name = ids.name
-    while name in taken:
-        name = f"id_{name}"
-    return name
-
-
-def result_frame(scored: Scored, fdr: float | None, reasons: Sequence[str]) -> pl.DataFrame:
-    """Return the output: id, score, rank, p-value, whether selected, reasons of the most anomalous rows."""
-    words = np.full(len(scored.scores), "", dtype=object)
-    words[scored.top_rows[: len(reasons)]] = reasons
-    columns: dict[str, Any] = {"score": scored.scores, "rank": scored.ranks}
-    if scored.p_values is not None:
-        columns["p_value"] = scored.p_values
-    if fdr is not None:
-        columns["selected"] = selected(scored, fdr)
-    name = id_name(scored.ids, [*columns, "reasons"])
-    return pl.DataFrame({name: scored.ids, **columns, "reasons": pl.Series(words.tolist(), dtype=pl.String)})
-
-
-def fewest_selected(scored: Scored, fdr: float) -> int:
-    """Return how many rows a selection has at least, if it has any: the smallest p-value is 1 / (h + 1)."""
-    return math.ceil(len(scored.scores) / ((len(scored.detector.model_.calibration) + 1) * fdr))
-
-
-def selected(scored: Scored, fdr: float) -> NDArray[np.bool_]:
-    """Return the selection at a false-discovery rate."""
-    if scored.p_values is None:
-        raise ParameterError("--fdr needs a calibrated model: fit it with `rgld fit --calibrate 0.2`.")
-    return select_by_fdr(scored.p_values, fdr)
+    values, counts = np.unique(labels.to_numpy(), return_counts=True)
+    if len(values) != 2:
+        raise TableError(f"Expected two values in the label column {labels.name!r}, got {len(values)}.")
+    is_anomaly: Bools = labels.to_numpy() == values[counts.argmin()]
+    return is_anomaly

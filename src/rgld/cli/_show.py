@@ -1,19 +1,23 @@
-"""What a person reads on the terminal: rows with reasons, how columns were read. Values of the table are plain text."""
+"""Results on the terminal: a summary, and rows with reasons."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, TextIO
+from itertools import zip_longest
+from typing import Any, TextIO
 
-import numpy as np
-
+from ._output import as_string
+from ._relations import broken_as_dicts
 from ._scoring import Scored
+from ._terminal import printable
 
-if TYPE_CHECKING:
-    from rgld import RGLD
-
-MOST_DROPPED = 6
-"""Dropped columns that are named one by one."""
+MAX_GROUPED_ROWS = 500
+"""Rows above the threshold that are put into groups, the most anomalous ones."""
+MAX_GROUP_ROWS = 3
+"""Rows of a group that are printed."""
+MAX_ID_WIDTH = 40
+"""Characters printed of an id."""
 
 
 @dataclass(frozen=True)
@@ -24,86 +28,148 @@ class TopLine:
     score: float
     rank: int
     p_value: float | None
+    """None unless a calibrated model scored the row."""
+    top_share: float
+    """The fraction of the rows with a score at least as high."""
     kind: str
+    reasons: list[str]
+    broken_relations: list[dict[str, Any]]
+    """The relations that the row breaks, as data: see `broken_as_dict`."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the line for JSON: with its p-value if it has one, else with its top share."""
+        plain = self.id if isinstance(self.id, (int, float, str)) or self.id is None else as_string(self.id)
+        unknown = "p_value" if self.p_value is None else "top_share"
+        return {name: value for name, value in {**asdict(self), "id": plain}.items() if name != unknown}
+
+
+@dataclass(frozen=True)
+class TopGroup:
+    """Rows that stand out for the same reasons."""
+
+    n_rows: int
+    rows: list[TopLine]
+    """The strongest rows, at most `MAX_GROUP_ROWS`."""
     reasons: list[str]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the line as JSON has it."""
-        plain = self.id if isinstance(self.id, (int, float, str)) or self.id is None else str(self.id)
-        return {**asdict(self), "id": plain}
+        """Return the group for JSON."""
+        return {
+            "rows": self.n_rows,
+            "reasons": self.reasons,
+            "strongest": [{k: v for k, v in line.as_dict().items() if k != "reasons"} for line in self.rows],
+        }
 
 
-def top_lines(scored: Scored, n: int) -> list[TopLine]:
-    """Return the most anomalous rows with their reasons, the most anomalous first."""
-    rows = scored.top_rows[:n]
-    if not len(rows):
-        return []
-    explanation = scored.explain()
-    reasons = [explanation.reasons(place) for place in range(len(rows))]
-    ranks = scored.ranks
-    return [
-        TopLine(
-            scored.ids[int(row)],
+class Findings:
+    """The most anomalous rows of a table as lines, and in groups."""
+
+    def __init__(self, scored: Scored) -> None:
+        self._scored = scored
+        self._explanation = scored.explain() if len(scored.top_rows) else None
+        self._ranks, self._top_share = scored.ranks, scored.top_share
+
+    def lines(self, n: int) -> list[TopLine]:
+        """Return rows with their reasons, the most anomalous first."""
+        return [self._line(place, with_reasons=True) for place in range(min(n, len(self._scored.top_rows)))]
+
+    def groups(self, n: int) -> list[TopGroup]:
+        """Return groups of the rows above the threshold (at most `MAX_GROUPED_ROWS`, at least n if there are so many),
+        those of the most anomalous rows first."""
+        if self._explanation is None:
+            return []
+        scores = self._scored.scores[self._scored.top_rows]
+        n_above = int((scores > -self._scored.detector.offset_).sum())
+        grouped = self._explanation.groups(range(min(len(scores), max(n, min(n_above, MAX_GROUPED_ROWS)))))
+        return [
+            TopGroup(
+                len(group),
+                [self._line(place, with_reasons=False) for place in group.rows[:MAX_GROUP_ROWS]],
+                list(group.reasons),
+            )
+            for group in grouped[:n]
+        ]
+
+    def _line(self, place: int, *, with_reasons: bool) -> TopLine:
+        assert self._explanation is not None
+        scored, row = self._scored, int(self._scored.top_rows[place])
+        return TopLine(
+            scored.ids[row],
             float(scored.scores[row]),
-            int(ranks[row]),
+            int(self._ranks[row]),
             None if scored.p_values is None else float(scored.p_values[row]),
-            explanation.kind(place),
-            reasons[place],
+            float(self._top_share[row]),
+            self._explanation.kind(place),
+            self._explanation.reasons(place) if with_reasons else [],
+            broken_as_dicts(self._explanation, place),
         )
-        for place, row in enumerate(rows)
-    ]
 
 
-def printable(text: str) -> str:
-    """Return the text without control characters: a cell must not move the cursor or colour the terminal."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+def _range(low: float, high: float) -> str:
+    from rgld.report._text import percent  # here: it loads scikit-learn, which takes a second
+
+    return percent(low) if low == high else f"{percent(low)} to {percent(high)}"
 
 
-def print_columns(detector: RGLD, file: TextIO) -> None:
-    """Say how the columns were read."""
-    kinds: dict[str, int] = {}
-    for column in detector.columns_:
-        kinds[column.kind] = kinds.get(column.kind, 0) + 1
-    names = {"number": "numbers", "boolean": "truth values", "time": "dates", "duration": "durations"}
-    names |= {"category": "categories", "dropped": "left out"}
-    parts = ", ".join(f"{names[kind]} {count}" for kind, count in kinds.items())
-    n = len(detector.columns_)
-    print(f"{n} column{'s' * (n != 1)}: {parts}", file=file)
-    noted = [column for column in detector.columns_ if column.note]
-    for column in noted[:MOST_DROPPED]:
-        what = "left out: " if column.kind == "dropped" else ""
-        print(f"  {printable(column.name)}: {what}{printable(column.note)}", file=file)
-    if len(noted) > MOST_DROPPED:
-        print(f"  and {len(noted) - MOST_DROPPED} more (rgld info shows all of a model)", file=file)
-
-
-def print_top(lines: list[TopLine], scored: Scored, summary: dict[str, Any], file: TextIO) -> None:
-    """Print the summary and the most anomalous rows, each with its reasons."""
-    share = summary["above_threshold"] / summary["rows"]
+def print_summary(summary: dict[str, Any], whose: str, file: TextIO) -> None:
+    """Print how many rows are above the threshold, how many are selected, and how well labels agree. `whose` rows are
+    above the threshold by definition?"""
+    fraction = summary["above_threshold"] / summary["rows"]
     print(
-        f"{summary['rows']:,} rows; {summary['above_threshold']:,} ({100 * share:.1f} %) score above the automatic "
-        f"threshold of {summary['threshold']:.2f}",
+        f"{summary['rows']:,} rows; {summary['above_threshold']:,} ({100 * fraction:.1f} %) score above the threshold "
+        f"of {summary['threshold']:.2f}\n  (by definition, about {_range(*summary['by_definition'])} of the rows of "
+        f"{whose} do, with or without anomalies)",
         file=file,
     )
     if "selected" in summary:
         print(f"{summary['selected']:,} rows selected at a false-discovery rate of {summary['fdr']:g}", file=file)
         if not summary["selected"] and summary["fewest"] > 1:
             print(
-                f"  (with so few calibration rows fewer than {summary['fewest']:,} rows cannot be selected: "
-                "calibrate on more, or score fewer rows)",
+                f"  (with so few calibration rows a selection has at least {summary['fewest']:,} rows: calibrate on "
+                "more rows, or score fewer)",
                 file=file,
             )
     if "auroc" in summary:
         found = f"AUROC {100 * summary['auroc']:.2f}, AUPRC {100 * summary['auprc']:.2f}"
-        print(f"{found} (labelled anomalies: {summary['anomalies']:,}; labels were not used otherwise)", file=file)
+        print(f"{found} (labelled anomalies: {summary['anomalies']:,}; the model did not use the labels)", file=file)
+
+
+def print_groups(groups: list[TopGroup], name: str, file: TextIO) -> None:
+    """Print groups of rows: on the left the strongest rows, on the right what the rows of the group share; `name` is
+    the heading of the ids."""
+    if not groups:
+        return
+    heads = _heads([line for group in groups for line in group.rows], name)
+    print(f"\n{next(heads)}  why", file=file)
+    for group in groups:
+        left = [next(heads) for _ in group.rows]
+        if group.n_rows > len(left):
+            left.append(f"  and {group.n_rows - len(left):,} more")
+        shared = [f"{group.n_rows:,} rows like these:"] if group.n_rows > 1 else []
+        right = [*shared, *(("  " if shared else "") + printable(reason) for reason in group.reasons)]
+        for head, words in zip_longest(left, right, fillvalue=""):
+            print(f"{head:<{len(left[0])}}  {words}".rstrip(), file=file)
+
+
+def print_top(lines: list[TopLine], name: str, file: TextIO) -> None:
+    """Print the most anomalous rows, each with its reasons; `name` is the heading of the ids."""
     if not lines:
         return
-    name = scored.ids.name
-    width = max(len(printable(str(name))), *(len(printable(str(line.id))) for line in lines))
-    width = int(np.clip(width, 3, 40))
-    print(f"\n{'rank':>5}  {printable(str(name)):<{width}}  {'score':>7}  {'p':>8}  why", file=file)
-    for line in lines:
-        p_value = "" if line.p_value is None else f"{line.p_value:.2g}"
-        head = f"{line.rank:>5}  {printable(str(line.id))[:40]:<{width}}  {line.score:7.4f}  {p_value:>8}  "
-        for place, reason in enumerate(line.reasons):
-            print((head if place == 0 else " " * len(head)) + printable(reason), file=file)
+    heads = _heads(lines, name)
+    print(f"\n{next(heads)}  why", file=file)
+    for line, head in zip(lines, heads, strict=True):
+        for place, reason in enumerate(line.reasons or [line.kind]):
+            print(f"{head if place == 0 else ' ' * len(head)}  {printable(reason)}".rstrip(), file=file)
+
+
+def _heads(lines: list[TopLine], name: str) -> Iterator[str]:
+    """Yield the headings of rank, id, score and certainty, then these columns for each line."""
+    from rgld.report._text import percent
+
+    ids = [printable(as_string(line.id))[:MAX_ID_WIDTH] for line in lines]
+    width = min(max(3, *(len(text) for text in (printable(name), *ids))), MAX_ID_WIDTH)
+    certainty = "top share" if lines[0].p_value is None else "p-value"
+    yield f"{'rank':>5}  {printable(name):<{width}}  {'score':>7}  {certainty:>9}"
+    for line, id in zip(lines, ids, strict=True):
+        certainty = percent(line.top_share) if line.p_value is None else f"{line.p_value:.2g}"
+        yield f"{line.rank:>5}  {id:<{width}}  {line.score:7.4f}  {certainty:>9}"

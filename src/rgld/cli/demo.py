@@ -1,4 +1,4 @@
-"""`rgld demo`: a small table, its anomalous rows with reasons, and a report, in one command."""
+"""`rgld demo`: a generated table, its anomalous rows with reasons, and a report."""
 
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -7,12 +7,12 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 import typer
-from numpy.typing import NDArray
 
-from rgld._atomic import written_beside
+from rgld._arrays import Float64s
 from rgld.exceptions import ParameterError
 
-from . import _options as options
+from ._options import Force
+from ._output import written_out
 from .report import report
 from .score import score
 
@@ -24,31 +24,31 @@ TYPICAL = (42.0, 6.5, 55.0, 7.5, 21.0, 18.0, 30.0, 14.0, 25.0, 68.0, 33.0)
 
 def demo(
     folder: Annotated[Path, typer.Argument(help="Where to put the table and the report.")] = Path("rgld-demo"),
-    force: options.Force = False,
+    force: Force = False,
 ) -> None:
-    """Make a table of 5000 payments with a few strange ones, find these, and write a report.
+    """Generate a table of 5000 payments with seven strange ones, find them, and write a report.
 
-    The table is generated: its strange rows are known, so that you can see what the detector makes of them.
+    The strange rows are known, so you can see how the detector scores them.
     """
     if folder.exists() and not folder.is_dir():
         raise ParameterError(f"{folder} is a file, expected a folder.")
     table, page = folder / "payments.csv", folder / "report.html"
     if not force and (table.exists() or page.exists()):
-        raise ParameterError(f"{folder} holds a demo already: name another folder, or pass --force to replace it.")
+        raise ParameterError(f"{folder} already holds a demo: name another folder, or pass --force to replace it.")
     folder.mkdir(parents=True, exist_ok=True)
-    with written_beside(table) as beside:
+    with written_out(str(table), force=force) as beside:
         payments(seed=0).write_csv(beside)
-    print(f"{N_ROWS:,} generated payments written to {table}; the column 'planted' says which are strange, and how.\n")
+    print(f"{N_ROWS:,} generated payments written to {table}; the column 'planted' says which are strange, and why.\n")
     print(f"$ rgld score {table} --id payment --column planted=drop\n")
-    score(str(table), id="payment", column=["planted=drop"])
+    score(table=str(table), id="payment", column=["planted=drop"])
     print(f"\n$ rgld report {table} --id payment --column planted=drop --out {page}\n")
-    report(str(table), out=str(page), force=force, id="payment", column=["planted=drop"])
+    report(table=str(table), out=str(page), force=force, id="payment", column=["planted=drop"])
 
 
 def payments(seed: int) -> pl.DataFrame:
-    """Return payments by card: ordinary ones, and seven strange ones named in the last column."""
+    """Return card payments: ordinary ones, and seven strange ones that the last column describes."""
     rng = np.random.default_rng(seed)
-    shop = rng.choice(len(MERCHANTS), N_ROWS, p=_shares(len(MERCHANTS)))
+    shop = rng.choice(len(MERCHANTS), N_ROWS, p=_merchant_fractions(len(MERCHANTS)))
     amount = np.array(TYPICAL)[shop] * rng.lognormal(0.0, 0.2, N_ROWS)
     hour = np.clip(rng.normal(14.0, 3.0, N_ROWS), 7.0, 22.0)
     day = rng.integers(0, 92, N_ROWS)
@@ -64,9 +64,15 @@ def payments(seed: int) -> pl.DataFrame:
         "card": rng.choice(["chip", "contactless", "online"], N_ROWS, p=[0.3, 0.55, 0.15]),
         "age": [None if gap else int(age) for gap, age in zip(rng.random(N_ROWS) < 0.08, ages, strict=True)],
     }
+    # Ids follow the time.
     frame = pl.DataFrame(columns).sort("time").with_columns(payment=pl.Series(columns["payment"]))
+    return _with_strange_rows(frame)
+
+
+def _with_strange_rows(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the payments with seven changed ones, and a column that says what is strange about them."""
     cells = {name: frame[name].to_list() for name in frame.columns}
-    planted = [""] * N_ROWS
+    planted = [""] * len(frame)
     strange: dict[int, tuple[str, dict[str, Any]]] = {
         311: ("a very large amount", {"amount": 9940.0}),
         902: ("a merchant never seen before", {"merchant": "Casino Royale"}),
@@ -83,7 +89,8 @@ def payments(seed: int) -> pl.DataFrame:
     return pl.DataFrame({**cells, "planted": planted})
 
 
-def _shares(n: int) -> NDArray[np.float64]:
+def _merchant_fractions(n: int) -> Float64s:
+    """Return how often each merchant occurs: the first most often."""
     weights = np.arange(1.0, n + 1.0) ** -0.7
-    shares: NDArray[np.float64] = weights / weights.sum()
-    return shares
+    fractions: Float64s = weights / weights.sum()
+    return fractions

@@ -7,77 +7,67 @@ from typing import Annotated
 
 import typer
 
-from rgld.exceptions import ParameterError
-
-from . import _options as options
-from ._files import open_table
+from ._files import open_files
+from ._fitting import make_detector
 from ._large import expanded, fit_files, fit_on_cluster
-from ._output import check_out
-from ._show import print_columns
+from ._options import Fitting, Output, Reading, with_groups
+from ._output import check_out, is_stdout, written_out
+from ._reading import print_columns
+from ._terminal import printable, progress, say_notes
+
+TablePaths = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="TABLE...",
+        help="CSV, Parquet, Arrow, Excel, JSON lines or NPZ files of the same columns, also packed; folders, or "
+        "patterns such as 'logs/*.parquet'; - for standard input; or a database, such as postgresql://ann@host/shop, "
+        "with --table or --query.",
+    ),
+]
+ModelOut = Annotated[str, typer.Option("--model", "-m", "--out", "-o", help="The model file to write.")]
+Calibrate = Annotated[
+    float, typer.Option("--calibrate", help="Fraction of the rows held out to calibrate p-values; 0 for none.")
+]
+Dask = Annotated[
+    str | None, typer.Option("--dask", help="Address of a Dask scheduler: its workers read the files and fit.")
+]
 
 
+@with_groups
 def fit(
-    tables: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="TABLE...",
-            help="CSV, Parquet, Arrow or NPZ files of the same columns, or patterns such as 'logs/*.parquet'; - for "
-            "standard input.",
-        ),
-    ],
-    model: Annotated[str, typer.Option("--model", "-m", "--out", "-o", help="The model file to write.")],
-    id: options.Id = None,
-    label: options.Label = None,
-    preset: options.PresetOption = None,
-    seed: options.Seed = None,
-    calibrate: Annotated[
-        float, typer.Option("--calibrate", help="Share of the rows held out to calibrate p-values; 0 for none.")
-    ] = 0.2,
-    column: options.Columns = None,
-    inf: options.Inf = options.Infinity.error,
-    memory: Annotated[
-        float, typer.Option("--memory", min=0.0, help="GiB; a larger table goes through in batches, several times.")
-    ] = 4.0,
-    dask: Annotated[
-        str | None, typer.Option("--dask", help="Address of a Dask scheduler: its workers read the files and fit.")
-    ] = None,
-    quiet: options.Quiet = False,
-    force: options.Force = False,
-    jobs: options.Jobs = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    decimal: options.Decimal = None,
-    no_header: options.NoHeader = False,
+    tables: TablePaths,
+    *,
+    model: ModelOut,
+    fitting: Fitting,
+    calibrate: Calibrate = 0.2,
+    dask: Dask = None,
+    output: Output,
+    reading: Reading,
 ) -> None:
     """Learn what is usual from a table, in one file or several, and write the model to a file.
 
-    A fifth of the rows is held out of the model, so that `rgld score --model` can say how sure it is.
+    A fifth of the rows is held out of the model, so that `rgld score --model` can say how sure it is. A table that
+    needs more than --memory (or 4 GiB), and a table in several files, is read in batches, several times.
     """
-    check_out(model, force=force, tables=False, option="--model")
-    asked = options.asked_for(
-        id=id, label=label, inf=inf, preset=preset, seed=seed, column=column, jobs=jobs, calibrate=calibrate
-    )
-    paths = expanded(tables)
-    with ExitStack() as stack, options.progress("fitting", quiet=quiet) as tell:
-        if dask is not None:
-            if delimiter or encoding or decimal or no_header:
-                raise ParameterError(
-                    "--dask reads Parquet files: leave --delimiter, --encoding, --decimal, --no-header out."
-                )
-            detector = fit_on_cluster(paths, asked, dask)
+    check_out(model, force=output.force, tables=False, option="--model")
+    with ExitStack() as stack, progress("fitting", quiet=output.quiet) as tell:
+        if dask is None:
+            opened = [file for table in tables for file in stack.enter_context(open_files(table, reading))]
+            files = {file.shown: file for file in opened}
+            for file in files.values():
+                say_notes(file.shown, file.notes, quiet=output.quiet)
+            detector = fit_files(list(files.values()), fitting, make_detector(fitting, calibrate), reading.memory, tell)
         else:
-            reading = options.read_options(delimiter, encoding, decimal, no_header)
-            files = [stack.enter_context(open_table(path, reading)) for path in paths]
-            for file in files:
-                for note in file.notes:
-                    options.say(f"{file.shown}: {note}", quiet)
-            detector = fit_files(files, asked, memory, tell)
-    detector.save(model)
-    if not quiet:
-        print_columns(detector, file=sys.stdout)
+            detector = fit_on_cluster(expanded(tables), fitting, make_detector(fitting, calibrate), dask, reading)
+    with written_out(model, force=output.force, option="--model") as beside:
+        detector.save(beside)
+    if not output.quiet:
+        where = sys.stderr if is_stdout(model) else sys.stdout
+        print_columns(detector, file=where)
         held_out = len(detector.model_.calibration)
         rows = detector.model_.encoding.n_rows
         calibrated = (
             f", {held_out:,} held out to calibrate p-values (at least {1 / (held_out + 1):.2g})" if held_out else ""
         )
-        print(f"fitted on {rows:,} rows{calibrated}; written to {model} ({Path(model).stat().st_size:,} bytes)")
+        size = Path(model).stat().st_size
+        print(f"fitted on {rows:,} rows{calibrated}; written to {printable(model)} ({size:,} bytes)", file=where)

@@ -1,0 +1,103 @@
+"""`rgld serve`: a model behind HTTP."""
+
+import os
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rgld.exceptions import ParameterError
+
+TOKEN_VARIABLE = "RGLD_TOKEN"
+MIN_TOKEN = 16
+"""Characters of a token: a shorter one could be guessed."""
+MIB = 2**20
+
+ModelFile = Annotated[str | None, typer.Option("--model", "-m", help="A model file of `rgld fit`.")]
+Folder = Annotated[
+    str | None, typer.Option("--models", help="A folder of model files NAME.rgld, each served by its name.")
+]
+Host = Annotated[str, typer.Option("--host", help="Address to listen at; other than this machine needs a token.")]
+Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="Port to listen at; 0 for a free one.")]
+TokenFile = Annotated[
+    str | None, typer.Option("--token-file", help=f"File with the token that requests must bring; or {TOKEN_VARIABLE}.")
+]
+NoToken = Annotated[bool, typer.Option("--no-token", help="Listen at other addresses without a token.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No log line for each request.")]
+Jobs = Annotated[int | None, typer.Option("--jobs", help="Threads for large requests; all cores if not given.")]
+MaxBody = Annotated[float, typer.Option("--max-body", min=0.001, help="MiB of a body.")]
+MaxRows = Annotated[int, typer.Option("--max-rows", min=1, help="Rows of a request.")]
+MaxCells = Annotated[int, typer.Option("--max-cells", min=1, help="Cells of a request.")]
+MaxRequests = Annotated[int, typer.Option("--max-requests", min=1, help="Requests under way at once.")]
+
+
+def serve(
+    model: ModelFile = None,
+    models: Folder = None,
+    host: Host = "127.0.0.1",
+    port: Port = 8000,
+    token_file: TokenFile = None,
+    no_token: NoToken = False,
+    quiet: Quiet = False,
+    jobs: Jobs = None,
+    max_body: MaxBody = 32.0,
+    max_rows: MaxRows = 100_000,
+    max_cells: MaxCells = 5_000_000,
+    max_requests: MaxRequests = 64,
+) -> None:
+    """Answer requests over HTTP: scores, explanations, checks, metrics, and a page to drop a file on.
+
+    Log lines are JSON on standard error, without values of tables. A model file that is replaced is picked up.
+    """
+    if any(find_spec(name) is None for name in ("starlette", "uvicorn", "prometheus_client")):
+        raise ParameterError("`rgld serve` needs the 'serve' extra: pip install 'rgld[serve]'.")
+    from rgld.report import policy_hashes, report_page
+    from rgld.serve.app import create_app
+    from rgld.serve.gate import LOCAL_NAMES, is_loopback, log
+    from rgld.serve.limits import Limits
+    from rgld.serve.models import Models
+    from rgld.serve.server import run
+
+    token = _token(token_file)
+    is_local = is_loopback(host)
+    if token is None and not is_local and not no_token:
+        raise ParameterError(
+            f"--host {host} lets other machines ask: pass --token-file, set {TOKEN_VARIABLE}, or pass --no-token."
+        )
+    limits = Limits(
+        body_bytes=int(max_body * MIB),
+        unpacked_bytes=int(4 * max_body * MIB),
+        rows=max_rows,
+        cells=max_cells,
+        requests=max_requests,
+    )
+    served = Models.of(model, models, jobs)
+    for one in served.served.values():
+        log("model loaded", {"model": one.name, "version": one.version})
+    app = create_app(
+        served,
+        limits,
+        token=token,
+        host_names=LOCAL_NAMES if is_local else None,
+        log=None if quiet else log,
+        write_report=report_page,
+        report_hashes=policy_hashes(),
+    )
+    run(app, host, port, limits)
+
+
+def _token(path: str | None) -> str | None:
+    """Return the token of a file, or of the environment."""
+    if path is not None:
+        token = Path(path).read_text("utf-8").strip()
+    elif TOKEN_VARIABLE in os.environ:
+        token = os.environ[TOKEN_VARIABLE].strip()
+    else:
+        return None
+    if len(token) < MIN_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
+        raise ParameterError(
+            f"Expected a token of at least {MIN_TOKEN} characters without blanks: make one, for example with "
+            "`openssl rand -hex 24`."
+        )
+    return token
