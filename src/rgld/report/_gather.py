@@ -1,172 +1,206 @@
 """Gathering: what a report says, as plain data.
 
 In: a fitted detector, a table, what the caller knows about it. Out: a dictionary of texts, numbers and lists, which the
-page shows. The whole table is scored; reasons are found for the rows shown and for the sample that is drawn.
+page shows. The whole table is scored; reasons are found for the rows that are shown and for those that are drawn.
 """
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .. import __version__
-from .._cells import RawColumn
-from .._contributions import contributions
-from .._detector import RGLD, BranchScores
-from .._encoding import Encoding
-from .._explain import Explanation
-from .._model import Model
-from .._table import Table, read_table
-from .._threads import n_threads
-from .._training import mean_of_branches
-from .._words import Value, values_of
-from ..exceptions import ModelFileError, ParameterError
+from .._arrays import Bools, Float64s, Floats, Indices
+from .._detector import RGLD, expected_above
+from .._drift.verdict import Check
+from .._explain.explanation import Explanation, explain_rows
+from .._explain.words import Value, values_of
+from .._kernels.scoring import score_rows
+from .._model.model import Model
+from .._model.scores import BranchScores, anomaly_score
+from .._table.encoding import Encoding
+from .._table.schema import Schema
+from .._table.table import Table
+from ..exceptions import ParameterError
 from ._charts import draw_rows, map_chart, scatter_chart, score_chart
-from ._columns import MOST_DISTRIBUTIONS, bar_of, column_list, distributions, position
+from ._columns import MAX_DISTRIBUTIONS, bar_of, column_list, distributions, position
+from ._drift import drift_section
+from ._relations import relation_list
 from ._summary import Counts, facts, reproduction, summary
 from ._text import LONGEST_REASON, short
 
-TOP_ROWS = 200
+MAX_TOP_ROWS = 200
 """Rows in the table of the page, at most ..."""
-FEWEST_ROWS = 50
-"""... and at least, if there are so many, even where fewer are above the threshold."""
-SHOWN_COLUMNS = 10
+MIN_TOP_ROWS = 50
+"""... and at least, even if fewer rows are above the threshold. (A shorter table is shown whole.)"""
+MAX_SHOWN_COLUMNS = 10
 """Columns whose contribution and value a row is shown with."""
 SCORE_DECIMALS = 6
 
-Floats = NDArray[np.float64]
+
+class ScoredTable(NamedTuple):
+    """The table of a report, with the scores of its n rows."""
+
+    table: Table
+    matrix: Floats
+    """The rows, encoded."""
+    branches: BranchScores
+    scores: Float64s
+    threshold: float
+    is_flagged: Bools
+    """Which rows score above the threshold, shape (n,)."""
+    p_values: Float64s | None
 
 
-class Rows(NamedTuple):
+class TopRows(NamedTuple):
     """The rows of the page's table, the highest score first, m of them."""
 
-    numbers: NDArray[np.intp]
-    """Places in the table, shape (m,)."""
+    indices: Indices
+    """Their indices in the table, shape (m,)."""
     names: list[str]
-    p_values: Floats | None
-    is_flagged: NDArray[np.bool_]
-    cells: list[list[Value]]
+    p_values: Float64s | None
+    is_flagged: Bools
+    values: list[list[Value]]
     """Shape (m, d)."""
 
 
 def report_data(
     detector: RGLD,
-    table: ArrayLike,
+    table: ArrayLike | Table,
     *,
     source: str = "table.csv",
     ids: Sequence[str] | None = None,
     id_name: str | None = None,
     p_values: ArrayLike | None = None,
     command: str = "",
+    check: Check | None = None,
 ) -> dict[str, Any]:
     """Return what the report of `write_report`, which has the same parameters, shows; ready for JSON."""
     check_is_fitted(detector)
     model: Model = detector.model_
-    if not len(model.sample.rows):
-        raise ModelFileError(
-            "The model file was written by a release whose models cannot be explained: fit again and save."
-        )
-    read = read_table(detector, table, fitting=False, shown=model.encoding.dropped)
-    matrix = detector._encode(read)
-    n = len(matrix)
-    _check_length("ids", ids, n)
-    p = None if p_values is None else np.asarray(p_values, dtype=np.float64)
-    _check_length("p_values", p, n)
-    if p is not None and not np.all((p >= 0.0) & (p <= 1.0)):
-        raise ParameterError("p_values must be numbers from 0 to 1, one for each row.")
-    branches = detector._branch_scores(matrix)
-    scores = mean_of_branches(*branches, model.local_weight)
-    threshold = -float(detector.offset_)
-    is_flagged = scores > threshold
-    top = np.argsort(-scores, kind="stable")[: min(TOP_ROWS, max(FEWEST_ROWS, int(is_flagged.sum())))]
-    drawn = draw_rows(top, is_flagged)
-    found = _explained(detector, read, matrix, branches, drawn.rows)
-    rows = Rows(
-        top,
-        [f"{i}" if ids is None else short(str(ids[i])) for i in top.tolist()],
-        None if p is None else p[top],
-        is_flagged[top],
-        values_of(model.encoding, read, top),
-    )
-    shares = found.shares()[: max(1, int(rows.is_flagged.sum()))].mean(axis=0)
-    shown, columns = _shown_rows(model, found, rows)
+    encoding = model.encoding
+    scored = _score(detector, table, ids, p_values)
+    top = _top_rows(model, scored, ids)
+    drawn = draw_rows(top.indices, scored.is_flagged)
+    found = _explained(detector, scored, drawn.rows)
+    shares = found.shares()[: max(1, int(top.is_flagged.sum()))].mean(axis=0)
+    shown, columns = _shown_rows(model, found, top)
     row_name = short(id_name or "row")
-    counts = Counts(n, int(is_flagged.sum()), threshold, is_rank=any(branch is None for branch in branches))
+    n, n_flagged = len(scored.scores), int(scored.is_flagged.sum())
+    counts = Counts(n, n_flagged, scored.threshold, expected_above(detector))
     return {
         "source": short(source),
+        "drift": None if check is None else drift_section(check),
         "version": __version__,
-        "summary": summary(source, row_name, counts, shown, model.encoding, shares, p),
-        "facts": facts(counts, model.encoding, p),
+        "summary": summary(source, row_name, counts, shown, encoding, shares, scored.p_values),
+        "facts": facts(counts, encoding, scored.p_values),
         "row_name": row_name,
         "counted": ids is None,
-        "has_p_values": p is not None,
+        "has_p_values": scored.p_values is not None,
         "n_rows": n,
-        "n_flagged": counts.n_flagged,
-        "scores": score_chart(model, scores, threshold),
+        "n_flagged": n_flagged,
+        "scores": score_chart(model, scored.scores, scored.threshold),
         "scatter": scatter_chart(found, drawn),
-        "map": map_chart(model, matrix, drawn),
+        "map": map_chart(model, scored.matrix, drawn),
         "drawn": drawn.note,
         "rows": shown,
-        "n_columns": len(model.encoding.columns),
-        "names": {j: short(model.encoding.columns[j].name) for j in _named(shown)},
+        **relation_list(model, scored.table, scored.branches.relation_score, top.indices),
+        "groups": _groups(found, top),
+        "n_columns": len(encoding.columns),
+        "names": {j: short(encoding.columns[j].name) for j in _named(shown)},
         "distributions": columns,
-        "columns": column_list(model.encoding, shares),
+        "columns": column_list(encoding, shares),
         "reproduce": reproduction(detector, command),
     }
 
 
-def _check_length(name: str, given: Sequence[Any] | Floats | None, n: int) -> None:
+def _score(
+    detector: RGLD, table: ArrayLike | Table, ids: Sequence[str] | None, p_values: ArrayLike | None
+) -> ScoredTable:
+    """Return the table with its scores. Raise if ids or p-values do not fit its rows."""
+    model: Model = detector.model_
+    read = table
+    if not isinstance(read, Table):
+        read = Schema.of_fitted(detector).read(table, shown=model.encoding.dropped)
+    matrix = read.encode(model.encoding)
+    _check_length("ids", ids, len(matrix))
+    p = None if p_values is None else np.asarray(p_values, dtype=np.float64)
+    _check_length("p_values", p, len(matrix))
+    if p is not None and not np.all((p >= 0.0) & (p <= 1.0)):
+        raise ParameterError("p_values must be numbers from 0 to 1, one for each row.")
+    branches = score_rows(model, read, matrix, detector.n_jobs)
+    scores = anomaly_score(branches, model.local_weight)
+    threshold = -float(detector.offset_)
+    return ScoredTable(read, matrix, branches, scores, threshold, scores > threshold, p)
+
+
+def _top_rows(model: Model, scored: ScoredTable, ids: Sequence[str] | None) -> TopRows:
+    """Return the rows above the threshold, but not too few and not too many of them."""
+    n_top = min(MAX_TOP_ROWS, max(MIN_TOP_ROWS, int(scored.is_flagged.sum())))
+    top = np.argsort(-scored.scores, kind="stable")[:n_top]
+    return TopRows(
+        top,
+        [f"{i}" if ids is None else short(str(ids[i])) for i in top.tolist()],
+        None if scored.p_values is None else scored.p_values[top],
+        scored.is_flagged[top],
+        values_of(model.encoding, scored.table, top),
+    )
+
+
+def _check_length(name: str, given: Sequence[Any] | Float64s | None, n: int) -> None:
     if given is not None and len(given) != n:
         raise ParameterError(f"{name} must have one entry for each of the {n:,} rows, got {len(given):,} instead.")
 
 
-def _explained(
-    detector: RGLD, table: Table, matrix: NDArray[np.floating], branches: BranchScores, rows: NDArray[np.intp]
-) -> Explanation:
+def _explained(detector: RGLD, scored: ScoredTable, rows: Indices) -> Explanation:
     """Return what `RGLD.explain` says of some rows, without reading and scoring them again."""
-    model: Model = detector.model_
-    found = contributions(model, np.ascontiguousarray(matrix[rows]), n_threads(detector.n_jobs))
-    part = BranchScores(*(None if scores is None else scores[rows] for scores in branches))
-    taken: Table
-    if isinstance(table, np.ndarray):
-        taken = table[rows]
-    else:
-        taken = [RawColumn(raw.name, raw.kind, raw.values[rows], raw.texts) for raw in table]
-    names = tuple(column.name for column in model.encoding.columns)
-    score = mean_of_branches(*part, model.local_weight)
-    return Explanation(names, found.by_column, score, *part, found.distance_ratio, model, taken)
+    scores = BranchScores(*(None if branch is None else branch[rows] for branch in scored.branches))
+    matrix = np.ascontiguousarray(scored.matrix[rows])
+    return explain_rows(detector.model_, scored.table.take(rows), matrix, scores, detector.n_jobs)
 
 
-def _shown_rows(model: Model, found: Explanation, rows: Rows) -> tuple[list[dict[str, Any]], dict[int, dict[str, Any]]]:
+def _shown_rows(
+    model: Model, found: Explanation, top: TopRows
+) -> tuple[list[dict[str, Any]], dict[int, dict[str, Any]]]:
     """Return the rows of the table, and the distributions of the columns they are shown with."""
     encoding = model.encoding
-    shares = found.shares()[: len(rows.numbers)]
-    order = np.argsort(-shares, axis=1, kind="stable")[:, :SHOWN_COLUMNS]
+    shares = found.shares()[: len(top.indices)]
+    order = np.argsort(-shares, axis=1, kind="stable")[:, :MAX_SHOWN_COLUMNS]
     order_of_columns = np.argsort(-np.take_along_axis(shares, order, 1).ravel(), kind="stable")
-    wanted = list(dict.fromkeys(order.ravel()[order_of_columns].tolist()))[:MOST_DISTRIBUTIONS]
+    wanted = list(dict.fromkeys(order.ravel()[order_of_columns].tolist()))[:MAX_DISTRIBUTIONS]
     used = [j for j in wanted if encoding.columns[j].kind != "dropped"]
-    drawn = distributions(model, used, rows.cells)
+    drawn = distributions(model, used, top.values)
     shown = []
-    for i in range(len(rows.numbers)):
+    for i in range(len(top.indices)):
         row = {
             "rank": i + 1,
-            "id": rows.names[i],
+            "id": top.names[i],
             "score": round(float(found.anomaly_score[i]), SCORE_DECIMALS),
-            "flagged": bool(rows.is_flagged[i]),
+            "flagged": bool(top.is_flagged[i]),
             "kind": found.kind(i),
-            "reasons": [short(reason, LONGEST_REASON) for reason in found.reasons(i)],
+            "reasons": [short(reason, LONGEST_REASON) for reason in found.reasons(i) or [found.kind(i)]],
             "columns": [
-                _cell(encoding, j, float(shares[i, j]), rows.cells[i][j], drawn.get(j))
+                _cell(encoding, j, float(shares[i, j]), top.values[i][j], drawn.get(j))
                 for j in order[i].tolist()
                 if encoding.columns[j].kind != "dropped"
             ],
         }
-        if rows.p_values is not None:
-            row["p"] = float(f"{rows.p_values[i]:.4g}")
+        if top.p_values is not None:
+            row["p"] = float(f"{top.p_values[i]:.4g}")
         shown.append(row)
     return shown, drawn
+
+
+def _groups(found: Explanation, top: TopRows) -> list[dict[str, Any]]:
+    """Return the rows above the threshold (all that are shown, if there are none) as findings: rows that share their
+    reasons, by their places in the page's table."""
+    n_flagged = int(top.is_flagged.sum())
+    return [
+        {"rows": list(group.rows), "reasons": [short(reason, LONGEST_REASON) for reason in group.reasons]}
+        for group in found.groups(range(n_flagged or len(top.indices)))
+    ]
 
 
 def _cell(

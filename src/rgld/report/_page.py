@@ -1,8 +1,8 @@
-"""The page: data into one HTML file.
+"""The page: the data of a report as one HTML file.
 
-In: the data of a report. Out: a file without references to anything outside it. The data is a block of JSON, which no
-browser executes; the page's script inserts it as text. A content security policy allows this one script and this one
-style sheet by their hashes, and nothing else: not even a value that became markup could run or load anything.
+In: the data of a report. Out: a file that refers to nothing outside it. The data is a block of JSON, which a browser
+does not execute; the page's script inserts it as text. A content security policy allows this script and this style
+sheet by their hashes and nothing else, so that even a value that became markup could not run or load anything.
 """
 
 import base64
@@ -15,12 +15,15 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from .._atomic import written_beside
+from .._arrays import Float64s
 from .._detector import RGLD
+from .._drift.verdict import Check
+from .._modelfile.atomic import written_beside
+from .._table.table import Table
 from ._gather import report_data
 
 ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
-"""What could end the block of JSON, or a line of it; escaped, it means the same to JSON."""
+"""Characters that could end the block of JSON or a line of it. Escaped, they mean the same in JSON."""
 
 
 def write_report(
@@ -33,11 +36,12 @@ def write_report(
     id_name: str | None = None,
     p_values: ArrayLike | None = None,
     command: str = "",
+    check: Check | None = None,
 ) -> None:
     """Write a report about a table as one self-contained HTML file.
 
-    The file contains column names and values of the rows shown: treat it as you treat the table. An existing file is
-    replaced only when the new one is whole.
+    The file contains column names and values of the rows shown: protect it as you protect the table. An existing file
+    is replaced only when the new one is complete.
 
     Parameters
     ----------
@@ -48,33 +52,54 @@ def write_report(
     path : str or path
         The file to write.
     source : str
-        What the table is called on the page.
+        Name of the table on the page.
     ids : sequence of str, shape (n,), or None
-        What the rows are called on the page; None: by their numbers, counted from 0.
+        Names of the rows on the page; None: their indices, from 0.
     id_name : str or None
-        What the ids are called, as the name of their column.
+        Name of the column of ids.
     p_values : array of shape (n,) or None
-        Shown beside the scores, and judged at a false-discovery rate of 5 %; see `RGLD.p_values`.
+        Shown beside the scores; the page says how many rows they select at a false-discovery rate of 5 %. See
+        `RGLD.p_values`.
     command : str
-        What to run to get the same report again.
+        The command that writes the same report again.
+    check : Check or None
+        What `RGLD.check` says of the table: the page then begins with what has changed.
     """
-    data = report_data(detector, table, source=source, ids=ids, id_name=id_name, p_values=p_values, command=command)
+    data = report_data(
+        detector, table, source=source, ids=ids, id_name=id_name, p_values=p_values, command=command, check=check
+    )
     with written_beside(path) as beside:
         beside.write_bytes(page(data))
 
 
+def report_page(detector: RGLD, table: Table, p_values: Float64s | None, check: Check) -> bytes:
+    """Return the page of a table that was read already, with what has changed."""
+    return page(report_data(detector, table, source="table", p_values=p_values, check=check))
+
+
 def page(data: dict[str, Any]) -> bytes:
     """Return the HTML file that shows the data."""
-    folder = files(__package__)
-    style = folder.joinpath("page.css").read_text("utf-8")
-    script = "\n".join(folder.joinpath(name).read_text("utf-8") for name in ("charts.js", "page.js"))
+    style, script = _parts()
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).translate(ESCAPES)
-    html = folder.joinpath("page.html").read_text("utf-8")
-    # The data comes last: whatever it holds, nothing in it is replaced.
+    html = files(__package__).joinpath("page.html").read_text("utf-8")
+    # The data comes last, so that nothing in it is replaced.
     parts = {"STYLE_HASH": _hash(style), "SCRIPT_HASH": _hash(script), "STYLE": style, "SCRIPT": script, "DATA": text}
     for name, part in parts.items():
         html = html.replace(f"@@{name}@@", part, 1)
-    return html.encode("utf-8", "replace")  # half a surrogate pair, which a text from Python can hold, is no UTF-8
+    return html.encode("utf-8", "replace")  # half a surrogate pair, which a Python string may hold, is not UTF-8
+
+
+def _parts() -> tuple[str, str]:
+    """Return the style sheet and the script of the page."""
+    folder = files(__package__)
+    style = folder.joinpath("page.css").read_text("utf-8")
+    return style, "\n".join(folder.joinpath(name).read_text("utf-8") for name in ("charts.js", "page.js"))
+
+
+def policy_hashes() -> tuple[str, str]:
+    """Return the hashes of the style sheet and of the script, for the policy of a page that opens a report."""
+    style, script = _parts()
+    return _hash(style), _hash(script)
 
 
 def _hash(content: str) -> str:

@@ -1,4 +1,4 @@
-"""The words of the page: what was found in three sentences, figures, how to get the report again.
+"""Words of the page: a summary in three sentences, the figures at its head, how to get the report again.
 
 In: counts, the rows shown, the detector. Out: sentences.
 """
@@ -7,30 +7,30 @@ import inspect
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._arrays import Float64s
 from .._detector import RGLD
-from .._encoding import Encoding
+from .._table.encoding import Encoding
 from .._threshold import select_by_fdr
 from ._text import LONGEST_LABEL, count_of, isolated, percent, short
 
 FDR = 0.05
-"""The false-discovery rate that p-values are judged at."""
+"""The false-discovery rate at which rows are selected by their p-values."""
 FDR_TEXT = percent(FDR)
-NAMED_COLUMNS = 3
+MAX_NAMED_COLUMNS = 3
+"""Columns named in the summary."""
 LONGEST_SETTING = 120
-
-Floats = NDArray[np.float64]
+"""Characters shown of a setting."""
 
 
 class Counts(NamedTuple):
-    """How many rows, and what they are divided by."""
+    """How many rows there are, and how many are above the threshold."""
 
     n_rows: int
     n_flagged: int
     threshold: float
-    is_rank: bool
-    """The score is a rank among the training rows, as that of a detector with one branch is."""
+    by_definition: tuple[float, float]
+    """About how small and how large a fraction of the training rows is above the threshold by definition."""
 
 
 def summary(
@@ -39,16 +39,16 @@ def summary(
     counts: Counts,
     shown: list[dict[str, Any]],
     encoding: Encoding,
-    shares: Floats,
-    p_values: Floats | None,
+    shares: Float64s,
+    p_values: Float64s | None,
 ) -> list[str]:
-    """Return three sentences: how many rows, which one first, which columns."""
-    n, n_flagged, threshold, is_rank = counts
+    """Return three sentences: how many rows stand out, which one most, because of which columns."""
+    n, n_flagged, threshold, (low, high) = counts
     some = f"{n_flagged:,} of {count_of(n, 'row')} ({percent(n_flagged / n)})" if n_flagged else f"None of {n:,} rows"
     is_are = "score" if n_flagged > 1 else "scores"
     how_many = f"{some} of {isolated(short(source))} {is_are} above the threshold of {threshold:.4g}"
-    if is_rank:
-        how_many += f", as {percent(1.0 - threshold)} of the training rows do by definition"
+    share = percent(low) if percent(low) == percent(high) else f"{percent(low)} to {percent(high)}"
+    how_many += f", as about {share} of the training rows do by definition"
     if p_values is not None:
         k = int(select_by_fdr(p_values, FDR).sum())
         how_many += f"; at a false-discovery rate of {FDR_TEXT}, {f'{k:,} can' if k else 'none can'} be called "
@@ -62,8 +62,8 @@ def summary(
     ]
 
 
-def _main_columns(encoding: Encoding, shares: Floats, n_rows: int) -> str:
-    order = np.argsort(-shares, kind="stable")[:NAMED_COLUMNS]
+def _main_columns(encoding: Encoding, shares: Float64s, n_rows: int) -> str:
+    order = np.argsort(-shares, kind="stable")[:MAX_NAMED_COLUMNS]
     named = [
         f"{isolated(short(encoding.columns[j].name, LONGEST_LABEL))} ({percent(float(shares[j]))})"
         for j in order
@@ -74,8 +74,8 @@ def _main_columns(encoding: Encoding, shares: Floats, n_rows: int) -> str:
     return f"In {rows}, the evidence comes mostly from {words}"
 
 
-def facts(counts: Counts, encoding: Encoding, p_values: Floats | None) -> list[dict[str, str]]:
-    """Return the figures at the head of the page: value, label and what qualifies it."""
+def facts(counts: Counts, encoding: Encoding, p_values: Float64s | None) -> list[dict[str, str]]:
+    """Return the figures at the head of the page: value, label and note."""
     n_used = sum(column.kind != "dropped" for column in encoding.columns)
     n_dropped = len(encoding.columns) - n_used
     found = [
@@ -98,7 +98,7 @@ def facts(counts: Counts, encoding: Encoding, p_values: Floats | None) -> list[d
 
 
 def reproduction(detector: RGLD, command: str) -> dict[str, Any]:
-    """Return how to get the same report again: the command, and the settings that are not the defaults."""
+    """Return how to get the same report again: the command, and the settings that differ from the defaults."""
     defaults = inspect.signature(RGLD.__init__).parameters
     settings = [
         [name, short(repr(value), LONGEST_SETTING)]

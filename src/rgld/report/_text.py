@@ -1,7 +1,7 @@
-"""Text for the page: values of a table as short, harmless, visible text.
+"""Strings for the page: values of a table as short, harmless, visible strings.
 
-In: any text of the table. Out: text to show; the page inserts it as text, never as markup. Characters that cannot be
-seen, or that turn the reading direction of what follows, are made visible: a value must not disguise itself.
+In: any string of the table. Out: a string to show; the page inserts it as text, never as markup. Characters that are
+invisible or change the reading direction are replaced by visible ones, so that a value cannot look like another.
 """
 
 import unicodedata
@@ -14,14 +14,14 @@ LONGEST_REASON = 240
 """Characters shown of a reason, which may hold a name and a value."""
 
 CONTROLS = {code: chr(0x2400 + code) for code in range(0x20)} | {0x7F: "\u2421"}
-"""Control characters have pictures of their own in Unicode."""
+"""Control characters, and the characters of Unicode that picture them."""
 DIRECTIONS = {code: "\ufffd" for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x061C)}
-"""Embeddings, overrides, isolates and marks of direction."""
+"""Characters that change the reading direction."""
 VISIBLE = CONTROLS | DIRECTIONS
 
 
 def short(text: str, longest: int = LONGEST_VALUE) -> str:
-    """Return the beginning of a text, with an ellipsis where something is left out.
+    """Return the beginning of a string, with an ellipsis if it is cut.
 
     >>> short("a\\x00b"), short("abcdef", 4)
     ('a␀b', 'abc…')
@@ -31,18 +31,18 @@ def short(text: str, longest: int = LONGEST_VALUE) -> str:
 
 
 def isolated(text: str) -> str:
-    """Return a text that does not turn the direction of the sentence it stands in."""
+    """Return a string that does not change the reading direction of the sentence it is put into."""
     turns = any(unicodedata.bidirectional(character) in ("R", "AL", "AN") for character in text)
     return f"\u2068{text}\u2069" if turns else text
 
 
-def percent(share: float) -> str:
-    """Return a share as people write it.
+def percent(fraction: float) -> str:
+    """Return a fraction in percent, with as many digits as people write.
 
     >>> percent(0.123), percent(0.0123), percent(0.05), percent(0.0001), percent(0.0)
     ('12 %', '1.2 %', '5 %', '0.01 %', '0 %')
     """
-    value = 100.0 * share
+    value = 100.0 * fraction
     if value == 0 or value >= 9.95:
         return f"{value:.0f} %"
     return (
@@ -55,7 +55,7 @@ def percent(share: float) -> str:
 
 
 def count_of(n: int, one: str, many: str = "") -> str:
-    """Return a number of things.
+    """Return a number with its noun, singular or plural.
 
     >>> count_of(1, "row"), count_of(1200, "row")
     ('1 row', '1,200 rows')

@@ -45,11 +45,12 @@ function xTicks(area, ticks, label) {
   for (const [at, text] of ticks) {
     const x = area.x(at);
     const half = 3.4 * text.length;
-    if (x - half < end + 8 || x > area.right + 1 || x < area.left - 1) continue;
-    end = x + half;
+    const middle = Math.min(x, area.right + 10 - half); // a label at the end of the axis stays within the picture
+    if (middle - half < end + 8 || x > area.right + 1 || x < area.left - 1) continue;
+    end = middle + half;
     group.append(
       draw("line", { class: "axis", x1: x, x2: x, y1: area.bottom, y2: area.bottom + 4 }),
-      draw("text", { x, y: area.bottom + 16, "text-anchor": "middle" }, text),
+      draw("text", { x: middle, y: area.bottom + 16, "text-anchor": "middle" }, text),
     );
   }
   const middle = (area.left + area.right) / 2;
@@ -187,6 +188,44 @@ function valueBars(name, column, cell) {
       draw("text", { class: kind, x: area.left - 8, y: y + 15, "text-anchor": "end" }, label),
       draw("rect", { class: bar.chosen ? "anomaly" : "ordinary", x: area.left, y: y + 4, width: Math.max(area.x(bar.share) - area.left, 2), height: 14, rx: 3 }),
       draw("text", { class: kind, x: Math.max(area.x(bar.share), area.left + 2) + 6, y: y + 15 }, bar.share ? percent(bar.share) : "never seen"),
+    );
+  });
+  return picture;
+}
+
+/** Two distributions of one column: of the training rows, filled, and of the rows of this table, outlined. */
+function driftChart(chart) {
+  const most = Math.max(...chart.training, ...chart.new, 1e-9);
+  const label = `${chart.name}: ${chart.text}`;
+  if (chart.type === "bars") return driftBars(chart, most, label);
+  const area = frame(300, 150, { left: 8, right: 8, top: 8, bottom: 24 }, chart, { low: 0, high: most * 1.08 });
+  const picture = area.picture(label);
+  const step = (chart.high - chart.low) / chart.new.length;
+  chart.training.forEach((share, i) => {
+    if (!share) return;
+    const left = area.x(chart.low + i * step);
+    const right = area.x(chart.low + (i + 1) * step);
+    picture.append(draw("rect", { class: "ordinary", x: left, width: Math.max(right - left - 0.5, 0.5), y: area.y(share), height: area.bottom - area.y(share) }));
+  });
+  let path = `M${area.x(chart.low)} ${area.bottom}`;
+  chart.new.forEach((share, i) => {
+    path += `V${area.y(share)}H${area.x(chart.low + (i + 1) * step)}`;
+  });
+  picture.append(draw("path", { class: "outline", d: `${path}V${area.bottom}` }), xTicks(area, chart.ticks, ""));
+  return picture;
+}
+
+function driftBars(chart, most, label) {
+  const line = 34;
+  const height = chart.bars.length * line + 6;
+  const picture = draw("svg", { viewBox: `0 0 300 ${height}`, role: "img", "aria-label": label });
+  chart.bars.forEach((text, i) => {
+    const y = i * line + 4;
+    picture.append(
+      draw("text", { x: 0, y: y + 10 }, text),
+      draw("rect", { class: "ordinary", x: 0, y: y + 14, width: Math.max((230 * chart.training[i]) / most, 1), height: 6 }),
+      draw("rect", { class: "anomaly", x: 0, y: y + 21, width: Math.max((230 * chart.new[i]) / most, 1), height: 6 }),
+      draw("text", { x: 300, y: y + 24, "text-anchor": "end" }, `${percent(chart.new[i])} / ${percent(chart.training[i])}`),
     );
   });
   return picture;

@@ -19,10 +19,14 @@
   at("source").textContent = data.source;
   at("made").textContent = `Made by RGLD ${data.version}. This page holds values of the table: treat it as you treat the table.`;
   theme();
+  drift();
   summary();
   const marks = charts();
+  data.groups.forEach((group, g) => group.rows.forEach((i) => { rows[i].group = g; }));
   const lines = table();
+  findings();
   choose(0, false);
+  relations();
   columns();
   reproduce();
 
@@ -36,6 +40,18 @@
     show(dark.matches ? "dark" : "light");
     dark.addEventListener("change", () => show(dark.matches ? "dark" : "light"));
     at("theme").addEventListener("click", () => show(root.dataset.theme === "dark" ? "light" : "dark"));
+  }
+
+  /** What has changed since the training table, if the table was checked. */
+  function drift() {
+    if (!data.drift) return;
+    at("drift").hidden = false;
+    at("drift-title").textContent = data.drift.title;
+    at("drift-words").append(...data.drift.sentences.map((sentence) => make("p", {}, sentence)));
+    at("drift-legend").hidden = !data.drift.columns.length;
+    at("drift-charts").append(
+      ...data.drift.columns.map((one) => make("figure", {}, make("figcaption", {}, make("h4", {}, one.name)), driftChart(one))),
+    );
   }
 
   function summary() {
@@ -62,6 +78,50 @@
     figure("map-chart", "Map of the rows", mapped.picture, map.note);
     at("drawn").textContent = data.drawn;
     return [scattered.mark, mapped.mark];
+  }
+
+  /** What was found: rows that share their reasons are one finding. */
+  function findings() {
+    const few = 8;
+    const { groups } = data;
+    const n = groups.reduce((sum, group) => sum + group.rows.length, 0);
+    const which = data.n_flagged ? (n < data.n_flagged ? `the ${number(n)} highest rows` : n === 1 ? "the row above the threshold" : `the ${number(n)} rows above the threshold`) : `the ${number(n)} highest rows`;
+    at("findings-note").textContent =
+      groups.length < n ? `Rows that stand out for the same reasons are one finding: ${which} make ${number(groups.length)} ${groups.length === 1 ? "finding" : "findings"}.` : `Of ${which}, no two stand out for the same reasons.`;
+    const items = groups.map((group, g) => {
+      const size = group.rows.length;
+      const some = group.rows.slice(0, 3).map((i) => {
+        const button = make("button", { type: "button", class: "link", title: `Choose ${rows[i].title}` }, make("bdi", {}, rows[i].id));
+        button.addEventListener("click", () => { choose(i, true); at("rows").scrollIntoView(); });
+        return button;
+      });
+      const which = make("span", { class: "which" }, size > 3 ? "strongest: " : `${data.row_name} `, ...some.flatMap((button, k) => (k ? [", ", button] : [button])));
+      if (size > 3) {
+        const all = make("button", { type: "button", class: "link" }, `show all ${number(size)}`);
+        all.addEventListener("click", () => show(g));
+        which.append(" ", make("span", { class: "whole no-print" }, all));
+      }
+      return make(
+        "li",
+        { hidden: g < few ? null : "" },
+        make("span", { class: "size" }, make("b", {}, number(size)), size === 1 ? " row" : " rows"),
+        make("span", { class: "what" }, group.reasons.join("; ") || "nothing in particular"),
+        which,
+      );
+    });
+    at("findings").append(...items);
+    if (groups.length > few) {
+      const more = at("more-findings");
+      more.hidden = false;
+      more.textContent = `Show all ${number(groups.length)} findings`;
+      more.addEventListener("click", () => { items.forEach((item) => { item.hidden = false; }); more.hidden = true; });
+    }
+    function show(g) {
+      at("finding").value = String(g);
+      at("finding").dispatchEvent(new Event("input"));
+      choose(groups[g].rows[0], false);
+      at("rows").scrollIntoView();
+    }
   }
 
   /** The table of rows: heads that sort, filters, and one row of many in the order of the Tab key. */
@@ -109,6 +169,7 @@
 
     const matches = (row) =>
       row.words.includes(at("find").value.trim().toLowerCase()) &&
+      (at("finding").value === "" || String(row.group) === at("finding").value) &&
       (at("strongest").value === "" || String(row.columns[0]?.column) === at("strongest").value) &&
       (!at("flagged").checked || row.flagged);
     const compare = (a, b) => (typeof a === "number" ? a - b : a.localeCompare(b, "en", { numeric: true }));
@@ -134,7 +195,7 @@
       const scope = rows.length < data.n_rows ? `The ${number(rows.length)} rows with the highest scores, of ${number(data.n_rows)}` : `All ${number(rows.length)} rows`;
       const below = rows.filter((row) => !row.flagged).length;
       const rest = below && data.n_flagged ? `; ${number(below)} of them are below the threshold` : "";
-      return `${scope}${rest}.${data.counted ? " Rows are counted from 0." : ""}`;
+      return `${scope}${rest}.${data.counted ? " Rows are counted from 0." : data.row_name === "line" ? " Rows are named by their line in the file." : ""}`;
     }
 
     function reachable() {
@@ -153,15 +214,20 @@
       choose(lines.indexOf(target), false);
       target.focus();
     });
-    ["find", "strongest", "flagged"].forEach((id) => at(id).addEventListener("input", order));
+    ["find", "finding", "strongest", "flagged"].forEach((id) => at(id).addEventListener("input", order));
     at("reset").addEventListener("click", () => {
       at("find").value = "";
+      at("finding").value = "";
       at("strongest").value = "";
       at("flagged").checked = false;
       order();
       at("find").focus();
     });
 
+    data.groups.forEach((group, g) => {
+      if (group.rows.length > 1) at("finding").append(make("option", { value: g }, `${group.rows.length} rows: ${group.reasons[0] || "nothing in particular"}`));
+    });
+    at("finding").parentElement.hidden = at("finding").options.length < 2;
     const used = new Map();
     rows.forEach((row) => {
       const first = row.columns[0]?.column;
@@ -173,6 +239,30 @@
     order();
     lines.reachable = reachable;
     return lines;
+  }
+
+  /** The relations between columns; each row shown that breaks one can be chosen from it. */
+  function relations() {
+    if (!data.relations.length) return;
+    at("relations-card").hidden = false;
+    const more = data.n_relations > data.relations.length ? ` The ${number(data.relations.length)} that rows break, or that are strongest, are listed.` : "";
+    const breaking = data.n_breaking === 1 ? "1 row breaks one" : `${number(data.n_breaking)} rows break one`;
+    at("relations-note").textContent = `${number(data.n_relations)} relations between columns were learned; ${breaking}.${more}`;
+    at("relations").append(
+      ...data.relations.map((relation) => {
+        const line = make("li", {}, make("bdi", {}, relation.words));
+        if (relation.n_rows) line.append(make("span", { class: "muted" }, ` broken by ${number(relation.n_rows)}: `));
+        relation.rows.slice(0, 20).forEach((i) => {
+          const button = make("button", { type: "button", class: "quiet" }, rows[i].id);
+          button.addEventListener("click", () => {
+            choose(i, true);
+            at("rows").scrollIntoView();
+          });
+          line.append(button, " ");
+        });
+        return line;
+      }),
+    );
   }
 
   /** Choose a row everywhere; `move` brings its line of the table into sight. */
