@@ -1,13 +1,17 @@
-"""The study: the paper's evaluation, runnable on its datasets, on synthetic ones and on a table of one's own.
+"""The study: the paper's evaluation, on its datasets, on synthetic tables and on a user's own table.
 
-    datasets   the 47 datasets: what they are, where they lie, how to fetch them; a user's own table
+    datasets   the 47 datasets: what they are, where the files are, how to fetch them; a user's own table
     synthetic  the paper's generators
     protocol   resampling, split, scaling, measures
     detectors  one small file per detector
-    runner     every (dataset, detector, seed) in a process of its own; one JSON line per run
-    tables     pure functions of the lines: tables
-    figures    pure functions of the lines: figures
+    runner     runs every (dataset, detector, seed) in a process of its own and writes one JSON line per run
+    tables     tables, as pure functions of the lines
+    figures    figures, as pure functions of the lines
+    labels     labels that cover no point and no other label
     pages      the results page, made of both
+    oddbench   the page of the second study: ODDBench's tables under two protocols
+    speed      time and memory against other detectors
+    speedpage  the page about speed
 
-A benchmark entry is a *detector*: an object with `fit(X)` and `decision_function(X)`, higher is more anomalous.
+A *detector* is an object with `fit(X)` and `decision_function(X)`; a higher value is more anomalous.
 """

@@ -1,7 +1,7 @@
 """Figures: pure functions of tables. Each returns a Matplotlib figure.
 
-One look for all: our detector in one strong colour, everything else muted; direct labels instead of legends
-where there is room.
+All look alike: our detector in one strong colour, everything else muted; labels at the lines instead of legends where
+there is room.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,6 @@ from typing import Any
 import matplotlib
 import numpy as np
 import pandas as pd
-from matplotlib import patheffects
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.stats import friedmanchisquare, studentized_range
@@ -19,10 +18,12 @@ from scipy.stats import friedmanchisquare, studentized_range
 from rgld import RGLD
 
 from .._kernels import Rows, view_scores
-from .._ranks import normalized_rank
+from .._model.ranks import normalized_rank
+from .._modelfile.atomic import written_beside
+from .labels import Label, write_end_labels, write_labels
 from .synthetic import global_against_local, sparse_subspace, two_scales
 
-OURS, MUTED, ACCENT, DARK = "#c1272d", "#8a94a0", "#2f5d8a", "#3c4650"
+OUR_COLOR, MUTED, ACCENT, DARK = "#c1272d", "#8a94a0", "#2f5d8a", "#3c4650"
 STYLE: dict[Any, Any] = {
     "font.size": 9,
     "axes.spines.top": False,
@@ -42,58 +43,35 @@ def _figure(width: float, height: float, columns: int = 1) -> tuple[Figure, list
 
 
 def _colour(method: str) -> str:
-    return OURS if method.startswith("RGLD") else MUTED
+    return OUR_COLOR if method.startswith("RGLD") else MUTED
 
 
 def _text_colour(method: str) -> str:
-    return OURS if method.startswith("RGLD") else DARK
+    return OUR_COLOR if method.startswith("RGLD") else DARK
 
 
 def pareto(main: pd.DataFrame, measure: str = "auroc") -> Figure:
-    """Return accuracy against runtime with the Pareto front: no method above and to the left of it."""
+    """Return a plot of accuracy against runtime, with the Pareto front: no method is above it and to its left."""
     figure, (axes,) = _figure(7.5, 4.6)
     table = main.dropna(subset=[measure, "time"]).sort_values("time")
     axes.scatter(table["time"], table[measure], c=[_colour(m) for m in table.index], s=28, zorder=3)
     best = table[measure].cummax()
     front = table[table[measure] >= best]
-    axes.step(front["time"], front[measure], where="post", color=ACCENT, linewidth=1, zorder=2)
+    # The front as a line of its own corners: labels keep off it.
+    axes.plot(np.repeat(front["time"], 2)[1:], np.repeat(front[measure], 2)[:-1], color=ACCENT, linewidth=1, zorder=2)
     axes.set_xscale("log")
-    _spread_labels(axes, table, measure)
+    axes.margins(x=0.1, y=0.08)
     axes.set_xlabel("mean seconds, fit and score (logarithmic)")
     axes.set_ylabel(f"mean {measure.upper()} (%)")
+    places = zip(table.index, table["time"], table[measure], strict=True)
+    write_labels(axes, [Label(name, x, y, _text_colour(name)) for name, x, y in places])
     return figure
 
 
-def _spread_labels(axes: Axes, table: pd.DataFrame, measure: str) -> None:
-    """Write each method beside its point, moved up or down until no two labels overlap."""
-    low, high = table[measure].min(), table[measure].max()
-    axes.set_ylim(low - 0.06 * (high - low), high + 0.08 * (high - low))
-    step = 0.034 * (high - low)
-    logs = np.log10(table["time"])
-    width = 0.16 * (logs.max() - logs.min())
-    placed: list[tuple[float, float]] = []
-    for method in table.sort_values(measure, ascending=False).index:
-        x, y = float(logs[method]), float(table.at[method, measure])
-        place = y
-        while any(abs(place - other) < step and abs(x - at) < width for at, other in placed):
-            place -= step / 4
-        placed.append((x, place))
-        axes.annotate(
-            method,
-            (table.at[method, "time"], place),
-            xytext=(5, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=7.5,
-            color=_text_colour(method),
-            path_effects=[patheffects.withStroke(linewidth=2.5, foreground="white")],
-        )
-
-
 def critical_difference(scores: pd.DataFrame, alpha: float = 0.05) -> Figure:
-    """Return the average ranks of methods with bars over those that Nemenyi's test cannot tell apart.
+    """Return a plot of the average ranks of methods. Bars join methods that do not differ by Nemenyi's test.
 
-    `scores` is datasets x methods, larger is better; datasets with a missing cell are left out.
+    `scores` is datasets x methods; larger is better. Datasets with a missing cell are left out.
     """
     complete = scores.dropna()
     n, k = complete.shape
@@ -137,7 +115,7 @@ def _groups(ranks: np.ndarray, distance: float) -> list[tuple[int, int]]:
 def lines(
     series: dict[str, pd.DataFrame], x_label: str, measures: Sequence[str], log_x: bool = False, log_y: bool = False
 ) -> Figure:
-    """Return one panel per measure; each series is a frame indexed by x with the measures as columns."""
+    """Return a figure with one panel per measure. Each series is a frame indexed by x, with the measures as columns."""
     many = len(series) > 1
     figure, axes = _figure((4.6 if many else 3.6) * len(measures), 3.6 if many else 3.0, len(measures))
     for panel, measure in zip(axes, measures, strict=True):
@@ -165,40 +143,25 @@ def lines(
 
 
 def label_ends(axes: Axes) -> None:
-    """Write each line's label at its right end, moved apart where they would overlap."""
-    axes.margins(x=0.28)
+    """Write each line's label beside its right end."""
+    axes.margins(x=0.3, y=0.08)
     ends = []
     for line in axes.get_lines():
-        x, y = line.get_data()
-        known = np.flatnonzero(np.isfinite(np.asarray(y, dtype=float)))
+        x, y = (np.asarray(values, dtype=float) for values in line.get_data())
+        known = np.flatnonzero(np.isfinite(y))
         if len(known):
-            ends.append((np.asarray(x)[known[-1]], float(np.asarray(y)[known[-1]]), line))
+            name = str(line.get_label())
+            ends.append(Label(name, x[known[-1]], y[known[-1]], _text_colour(name)))
     if axes.get_xscale() == "log":
         axes.set_xlim(left=min(np.min(line.get_xdata()) for line in axes.get_lines()) / 1.6)
-    heights = [axes.transData.transform((x, y))[1] for x, y, _ in ends]
-    gap = 8.5 * axes.figure.dpi / 72
-    moved = -np.inf
-    for i in np.argsort(heights):
-        x, y, line = ends[i]
-        moved = max(heights[i], moved + gap)
-        offset = (moved - heights[i]) * 72 / axes.figure.dpi
-        name = str(line.get_label())
-        axes.annotate(
-            name,
-            (x, y),
-            xytext=(5, offset),
-            textcoords="offset points",
-            fontsize=7,
-            color=_text_colour(name),
-            va="center",
-        )
+    write_end_labels(axes, ends)
 
 
 def difference_bars(comparison: pd.DataFrame, label: str) -> Figure:
-    """Return our figure minus the paper's, by dataset, sorted."""
+    """Return a plot of our figures minus the paper's, by dataset, sorted."""
     values = comparison["difference"].sort_values()
     figure, (axes,) = _figure(7.5, 0.16 * len(values) + 0.9)
-    axes.barh(values.index, values, color=[OURS if v >= 0 else MUTED for v in values], height=0.7)
+    axes.barh(values.index, values, color=[OUR_COLOR if v >= 0 else MUTED for v in values], height=0.7)
     axes.axvline(0, color=DARK, linewidth=0.8)
     axes.tick_params(axis="y", labelsize=6.5)
     axes.grid(axis="y", visible=False)
@@ -208,8 +171,8 @@ def difference_bars(comparison: pd.DataFrame, label: str) -> Figure:
 
 
 def motivation_scales(seed: int = 0) -> Figure:
-    """Return the first motivating example: a fine and a broad bandwidth see different anomalies, all four
-    see both."""
+    """Return the first motivating example: a fine and a broad bandwidth find different anomalies, four bandwidths find
+    both."""
     X, y = two_scales(seed=seed)
     settings = {
         "fine bandwidth (0.25)": (0.25,),
@@ -230,7 +193,7 @@ def motivation_scales(seed: int = 0) -> Figure:
 
 
 def motivation_branches(seed: int = 0) -> Figure:
-    """Return the second motivating example: what the global and what the local branch see, and both together."""
+    """Return the second motivating example: which anomalies the global branch finds, the local branch, and both."""
     X, y = global_against_local(seed=seed)
     common: dict[str, Any] = {"preprocessing": "standard", "random_state": seed}
     detectors = {
@@ -242,7 +205,7 @@ def motivation_branches(seed: int = 0) -> Figure:
 
 
 def _score_maps(X: np.ndarray, y: np.ndarray, scores: dict[str, Any], kinds: tuple[str, str]) -> Figure:
-    """Draw the score over the plane; the two kinds of anomalies alternate in the table, and each gets its AUROC."""
+    """Return maps of the score over the plane. The two kinds of anomalies alternate in the table; each has an AUROC."""
     figure, axes = _figure(3.3 * len(scores), 3.1, len(scores))
     low, high = X.min(axis=0) - 1, X.max(axis=0) + 1
     grid = [np.linspace(a, b, 70) for a, b in zip(low, high, strict=True)]
@@ -251,7 +214,7 @@ def _score_maps(X: np.ndarray, y: np.ndarray, scores: dict[str, Any], kinds: tup
         heat = score(points.reshape(-1, 2)).reshape(points.shape[:2])
         panel.pcolormesh(*grid, heat, cmap="Blues", vmin=0, vmax=1, shading="auto", rasterized=True)
         panel.scatter(X[y == 0, 0], X[y == 0, 1], s=2, color=DARK, alpha=0.5, linewidths=0)
-        panel.scatter(X[y == 1, 0], X[y == 1, 1], s=14, color=OURS, edgecolors="white", linewidths=0.4)
+        panel.scatter(X[y == 1, 0], X[y == 1, 1], s=14, color=OUR_COLOR, edgecolors="white", linewidths=0.4)
         given = score(X)
         normal, anomalous = given[y == 0], given[y == 1]
         aurocs = [(part[:, None] > normal).mean() for part in (anomalous[::2], anomalous[1::2])]
@@ -264,13 +227,13 @@ def _score_maps(X: np.ndarray, y: np.ndarray, scores: dict[str, Any], kinds: tup
 
 
 def motivation_views(seed: int = 0) -> Figure:
-    """Return the third motivating example: one view sees an anomaly or not, depending on its columns; many
-    views do."""
+    """Return the third motivating example: whether one view finds an anomaly depends on its columns; many views find
+    it."""
     X, y = sparse_subspace(n=800, seed=seed)
     informative = 3
     views: dict[str, Any] = {"n_global_views": 0, "n_references": 200, "preprocessing": "standard"}
     figure, (single, many) = _figure(7.5, 3.0, 2)
-    # One detector with many views: the score of each view is the score a detector with that view alone would rank.
+    # One detector with many views: each view has the scores that it would have in a detector of its own.
     detector = RGLD(n_local_views=120, random_state=seed, **views).fit(X)
     branch, ranks = detector.model_.local_branch, detector.model_.local_ranks
     assert branch is not None and ranks is not None, "the detector has a local branch"
@@ -282,8 +245,8 @@ def motivation_views(seed: int = 0) -> Figure:
     single.boxplot([found[held == count] for count in counts], tick_labels=[str(count) for count in counts])
     single.set_xlabel(f"informative columns in the view (of {informative} among {X.shape[1]})")
     sizes = [1, 2, 5, 10, 20, 40]
-    means = [np.mean([_share_found(view_ranks[k : k + n], y) for k in range(0, 120 - n + 1, n)]) for n in sizes]
-    many.plot(sizes, means, "o-", color=OURS, markersize=4)
+    means = [np.mean([_percent_found(view_ranks[k : k + n], y) for k in range(0, 120 - n + 1, n)]) for n in sizes]
+    many.plot(sizes, means, "o-", color=OUR_COLOR, markersize=4)
     many.set_xlabel("number of views")
     for panel in (single, many):
         panel.set_ylabel("anomalies in the top 5 % (%)")
@@ -291,8 +254,8 @@ def motivation_views(seed: int = 0) -> Figure:
     return figure
 
 
-def _share_found(view_ranks: np.ndarray, y: np.ndarray) -> float:
-    """Return the share of anomalies among the top 5 % of mean ranks, in percent."""
+def _percent_found(view_ranks: np.ndarray, y: np.ndarray) -> float:
+    """Return the percentage of the anomalies that are among the top 5 % of mean ranks."""
     means = view_ranks.mean(axis=0)
     return 100.0 * float((means[y == 1] > np.quantile(means, 0.95)).mean())
 
@@ -300,5 +263,7 @@ def _share_found(view_ranks: np.ndarray, y: np.ndarray) -> float:
 def save(figure: Figure, path: Path) -> None:
     """Write a figure as PNG and SVG; the same figure gives the same files."""
     with matplotlib.rc_context(STYLE):
-        figure.savefig(path.with_suffix(".png"), dpi=160)
-        figure.savefig(path.with_suffix(".svg"), metadata={"Date": None})
+        with written_beside(path.with_suffix(".png")) as beside:
+            figure.savefig(beside, format="png", dpi=160)
+        with written_beside(path.with_suffix(".svg")) as beside:
+            figure.savefig(beside, format="svg", metadata={"Date": None})

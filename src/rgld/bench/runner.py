@@ -1,7 +1,7 @@
-"""The runner: every (dataset, detector, seed) in a worker process, with limits; one line per run; resumes
-where it stopped.
+"""The runner: runs every (dataset, detector, seed) in a worker process, with limits.
 
-In: tasks and a folder. Out: lines in the folder. The runner knows no detector by name.
+In: tasks and a folder. Out: one line per run in the folder. A study that was stopped continues where it was. The runner
+knows no detector by name.
 """
 
 import json
@@ -29,12 +29,13 @@ THREAD_VARIABLES = (
     "LOKY_MAX_CPU_COUNT",  # joblib, and so our own
 )
 POLL_SECONDS = 0.2
-ROWS_TO_UNPACK = 20_000
+MIN_ROWS_TO_UNPACK = 20_000
+"""Datasets of at least this many rows are unpacked once for all runs."""
 
 
 @dataclass(frozen=True)
 class Worker:
-    """A run under way."""
+    """A run that is not finished."""
 
     task: Task
     process: Any
@@ -49,14 +50,15 @@ def run_study(
     jobs: int = 1,
     time_limit: float = 600.0,
     retry_errors: bool = False,
+    brief: bool = False,
     progress: Callable[[int, int, Line | None], None] = lambda done, total, line: None,
 ) -> list[Line]:
-    """Run what has no line yet and return all lines of the folder.
+    """Run the tasks that have no line yet, and return all lines of the folder.
 
-    `progress(done, total, line)` is called after each run.
+    `brief` keeps of a line only what tables need. `progress(done, total, line)` is called after each run.
     """
     tasks = list(tasks)
-    with appended_lines(folder) as (lines, writer):
+    with appended_lines(folder, brief) as (lines, writer):
         finished = {key_of(line) for line in lines if not (retry_errors and line["error"])}
         pending = [task for task in tasks if key_of(task._asdict()) not in finished]
         total, done = len(tasks), len(tasks) - len(pending)
@@ -88,9 +90,9 @@ def run_study(
 
 
 def _unpacked(task: Task, scratch: Path) -> Task:
-    """Return the task reading a large dataset from a plain copy: unpacking it takes longer than most runs do."""
+    """Return the task; a large dataset is read from an unpacked copy, because unpacking takes longer than most runs."""
     entry = dataset_registry().get(task.dataset)
-    if entry is None or entry.rows < ROWS_TO_UNPACK or task.data is None or task.table is not None:
+    if entry is None or entry.rows < MIN_ROWS_TO_UNPACK or task.data is None or task.table is not None:
         return task
     folder = scratch / task.dataset
     if not folder.exists():
@@ -100,7 +102,7 @@ def _unpacked(task: Task, scratch: Path) -> Task:
 
 
 def _context(tasks: list[Task]) -> Any:
-    """Return a way to start processes. Where there is a fork server, heavy imports happen once, in it."""
+    """Return the context that starts processes. On Linux it is a fork server, in which heavy imports happen once."""
     for variable in THREAD_VARIABLES:
         os.environ[variable] = str(tasks[0].threads if tasks else 1)
     if sys.platform != "linux":
@@ -121,11 +123,11 @@ def _start(context: Any, task: Task, time_limit: float) -> Worker:
 
 
 def _collect(worker: Worker, time_limit: float) -> Line | None:
-    """Return the worker's line if it has ended, one way or another."""
+    """Return the worker's line if it has ended, with or without a result; else None."""
     if worker.connection.poll():
         try:
             line: Line = json.loads(worker.connection.recv_bytes())
-        except EOFError:  # it died without a word
+        except EOFError:  # the process died without sending a line
             worker.process.join()
             line = _failed(worker.task, f"the process died (exit code {worker.process.exitcode})")
     elif time.monotonic() > worker.deadline:

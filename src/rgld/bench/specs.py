@@ -1,6 +1,6 @@
-"""Names with settings: `RGLD(n_local_views=0)` for a detector, `mixture(n=1000, d=20)` for a dataset.
+"""Specs: names with settings, such as `RGLD(n_local_views=0)` for a detector or `mixture(n=1000, d=20)` for a dataset.
 
-In: text. Out: a name and keyword arguments, literals only: nothing in the text is executed.
+In: a string. Out: a name and keyword arguments. The arguments are literals: nothing in the string is executed.
 """
 
 import ast

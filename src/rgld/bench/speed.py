@@ -1,8 +1,8 @@
-"""Time and memory: RGLD against other detectors, in one run; and a page of what was measured.
+"""Time and memory of RGLD and of other detectors, measured in one run.
 
-In: the folder of the datasets. Out: a `Speed` as JSON, and from it `docs/speed.md` with plots. On each split
-every detector is run a few times in a row, after one run that is not counted; times are medians, and the ratios within
-a run are what counts. Every detector has its own defaults: RGLD uses all cores the process may use, most others one.
+In: the folder of the datasets. Out: what was measured, as JSON; `speedpage.py` makes `docs/speed.md` from it. On each
+split, every detector runs a few times in a row, after one run that is not counted. Times are medians; compare them only
+within one run. Every detector has its own defaults: RGLD uses all cores that the process may use, most others use one.
 """
 
 import json
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._arrays import Float32s
 from .detectors import make_detector, what_to_install
 from .protocol import split
 from .worker import peak_memory_mb
@@ -25,22 +26,24 @@ from .worker import peak_memory_mb
 OURS = ("RGLD", "RGLD, one thread", "RGLD-Fast")
 OTHERS = ("HBOS", "PCA", "CBLOF", "LODA", "ECOD", "COPOD", "KNN", "LOF", "IForest", "isotree", "ADERH")
 FOREST = "IForest"
-"""scikit-learn's, 100 trees: what the others are compared with."""
+"""scikit-learn's isolation forest with 100 trees: the other detectors are compared with it."""
 
 N_COLUMNS = 20
 ROWS = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 COLUMNS = (3, 20, 100, 500, 2000)
 ROWS_OF_WIDE_TABLES = 2000
-SECONDS_LIMIT = 10.0
+MAX_SECONDS_TO_GROW = 10.0
 """A detector that took longer is not tried on a larger table."""
-LONGEST_SECONDS = 900.0
+MAX_SECONDS = 900.0
+"""A process that takes longer is stopped."""
 COLD_REPEATS = 3
 SETTLE_SECONDS = 0.3
-"""BLAS threads go on spinning for a while after a call and would take a core from a detector that uses all of them."""
+"""Pause before a measurement: BLAS threads keep spinning for a while after a call, and would take a core from a
+detector that uses all cores."""
 
 
 class _SklearnForest:
-    """scikit-learn's own, without PyOD around it."""
+    """scikit-learn's isolation forest, without PyOD around it."""
 
     def __init__(self, seed: int) -> None:
         from sklearn.ensemble import IsolationForest
@@ -55,7 +58,7 @@ class _SklearnForest:
 
 
 class _IsotreeForest:
-    """isotree with scikit-learn's settings: 100 trees of 256 rows, one column a split."""
+    """isotree's isolation forest with scikit-learn's settings: 100 trees of 256 rows, one column per split."""
 
     def __init__(self, seed: int) -> None:
         from isotree import IsolationForest
@@ -89,7 +92,7 @@ def available(names: Iterable[str]) -> list[str]:
 def warm_seconds(name: str, train: NDArray[Any], test: NDArray[Any], repeats: int) -> float:
     """Return the median time of a fit and a scoring, right after one that is not counted.
 
-    Other libraries' threads may spin for a while after their last call: they are given time to stop.
+    It first waits `SETTLE_SECONDS`, until the threads of other libraries have stopped.
     """
     time.sleep(SETTLE_SECONDS)
     times = []
@@ -102,8 +105,8 @@ def warm_seconds(name: str, train: NDArray[Any], test: NDArray[Any], repeats: in
     return float(np.median(times[1:]))
 
 
-def normal_table(n_rows: int, n_columns: int) -> NDArray[np.float32]:
-    """Return a float32 table of normal numbers, 1 % of its rows shifted."""
+def normal_table(n_rows: int, n_columns: int) -> Float32s:
+    """Return a float32 table of normal numbers; 1 % of its rows are shifted."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n_rows, n_columns), dtype=np.float32)
     X[::100, : max(1, n_columns // 5)] += 4.0
@@ -126,7 +129,8 @@ def on_splits(tables: dict[str, tuple[NDArray[Any], NDArray[Any]]], repeats: int
 
 
 def growth(names: Iterable[str], shapes: Iterable[tuple[int, int]], tell: Tell) -> list[dict[str, Any]]:
-    """Fit and score tables of growing size, each detector in a process of its own; one that passes the limit stops."""
+    """Return times and memory on tables of growing size, each detector in a process of its own. A detector that takes
+    longer than `MAX_SECONDS_TO_GROW` is not tried on larger tables."""
     lines: list[dict[str, Any]] = []
     names = available(names)
     for n_rows, n_columns in shapes:
@@ -135,7 +139,7 @@ def growth(names: Iterable[str], shapes: Iterable[tuple[int, int]], tell: Tell) 
             lines.append({"detector": name, "rows": n_rows, "columns": n_columns, **line})
             took = line.get("fit", 0.0) + line.get("score", 0.0)
             tell(f"{name} on {n_rows} x {n_columns}: {line.get('error') or f'{took:.2f} s'}")
-            if line.get("error") or (took > SECONDS_LIMIT and name not in OURS):
+            if line.get("error") or (took > MAX_SECONDS_TO_GROW and name not in OURS):
                 names.remove(name)
     return lines
 
@@ -145,12 +149,12 @@ def _in_process(*arguments: str) -> dict[str, Any]:
 
 
 def _run_python(*arguments: str) -> dict[str, Any]:
-    """Return what a new process prints in its last line."""
+    """Return the last line that a new process prints, read as JSON."""
     command = [sys.executable, "-W", "ignore", *arguments]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LONGEST_SECONDS)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=MAX_SECONDS)
     except subprocess.TimeoutExpired:
-        return {"error": f"stopped after {LONGEST_SECONDS:.0f} s"}
+        return {"error": f"stopped after {MAX_SECONDS:.0f} s"}
     if done.returncode:
         return {"error": (done.stderr.strip().splitlines() or ["killed"])[-1][:200]}
     line: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -158,10 +162,11 @@ def _run_python(*arguments: str) -> dict[str, Any]:
 
 
 def _grow(name: str, n_rows: int, n_columns: int) -> dict[str, float]:
-    """Runs in a process of its own: peaks never shrink."""
+    """Return times and memory of one fit and scoring. It runs in a process of its own, because a process's peak memory
+    never shrinks."""
     X = normal_table(n_rows, n_columns)
     detector = make(name)
-    detector.fit(X[:1000])  # what is imported or compiled at the first call
+    detector.fit(X[:1000])  # imports and compiles what the first call needs
     before = peak_memory_mb() or 0.0
     start = time.perf_counter()
     detector = make(name)
@@ -185,7 +190,7 @@ detector.fit(X[:3500])
 detector.{score}(X[3500:])
 print(json.dumps({{"imports": made - start, "first": time.perf_counter() - made}}))
 """
-"""What a user's program does; the table is made before, so that NumPy is imported already."""
+"""A user's program. It makes the table first, so NumPy is imported before the clock starts."""
 
 COLD = {
     "RGLD": ("from rgld import RGLD", "RGLD(random_state=0)", "anomaly_score"),
@@ -197,14 +202,14 @@ COLD = {
         "predict",
     ),
     "ADERH": ("from rgld.bench.detectors.aderh import make", "make(0)", "decision_function"),
-    # PyOD's own fails on some tables with its default number of clusters.
+    # Ours, because PyOD's fails on some tables with its default number of clusters.
     "CBLOF": ("from rgld.bench.detectors.cblof import make", "make(0)", "decision_function"),
     **{
         name: (f"from pyod.models.{name.lower()} import {name}", f"{name}()", "decision_function")
         for name in ("HBOS", "PCA", "LODA", "ECOD", "COPOD", "KNN", "LOF")
     },
 }
-"""Per detector: its imports, how it is made, how it scores."""
+"""For each detector: the import, the expression that makes it, the method that scores."""
 
 
 def cold(names: Iterable[str], tell: Tell) -> dict[str, Any]:
@@ -260,11 +265,11 @@ STAGES = {
 
 
 PROFILED = ((10_000, N_COLUMNS), (1_000, N_COLUMNS), (2_000, 500))
-"""Tables (rows, columns) whose fit and scoring are profiled: of the protocol's size, small, and wide."""
+"""Tables (rows, columns) whose fit and scoring are profiled: as large as the protocol's largest, small, and wide."""
 
 
 def stages(tell: Tell) -> dict[str, dict[str, float]]:
-    """Return where the time of a fit and a scoring goes, in seconds by table, number of threads and stage."""
+    """Return the seconds of each stage of a fit and a scoring, by table and number of threads."""
     return {
         f"{n_rows} x {n_columns}, {words}": _stages_of(n_rows, n_columns, n_jobs, tell)
         for n_rows, n_columns in PROFILED
@@ -309,7 +314,7 @@ def _stages_of(n_rows: int, n_columns: int, n_jobs: int | None, tell: Tell) -> d
 
 
 def both_kernels(data: str | None, names: list[str], tell: Tell) -> dict[str, Any]:
-    """Return RGLD's AUROC and time on the splits with the compiled core and with its NumPy twin."""
+    """Return RGLD's AUROC and time on the splits, with the compiled core and with the NumPy kernels."""
     result = {}
     for kernels in ("native", "numpy"):
         command = [sys.executable, "-W", "ignore", "-m", __name__, "kernels", data or "", *names]
@@ -339,8 +344,8 @@ def _with_kernels(data: str, names: list[str]) -> dict[str, list[float]]:
 
 
 def roofline(tell: Tell) -> dict[str, Any]:
-    """Return counted operations and bytes per row of the two branches, their measured rate on one thread, and what the
-    machine can do."""
+    """Return the operations and bytes per row of the two branches, their measured rate on one thread, and the limits of
+    the machine."""
     from rgld import RGLD, _kernels
 
     if _kernels.name != "native":
@@ -373,12 +378,12 @@ def roofline(tell: Tell) -> dict[str, Any]:
 
 
 def _operations(branch: Any) -> int:
-    """Count a row's arithmetic operations (a fused multiply-add is one), as written in core/kernels.cpp."""
+    """Return the number of arithmetic operations per row in core/kernels.cpp; a fused multiply-add counts as one."""
     n_views, m, r = branch.views.projection.shape
     if hasattr(branch, "references"):
         n_references = branch.references.shape[2]
         distance = 2 * r  # a difference and a fused square
-        selection = (19 * 2 + 8 + 17 * 2) / 8  # sorting a batch of 8, merging it into the 11 nearest
+        selection = (19 * 2 + 8 + 17 * 2) / 8  # sorting 8 distances, merging them into the 11 nearest
         return int(n_views * (2 * m * r + n_references * (distance + selection)))
     n_random_features, n_bandwidths = branch.phases.shape[1], len(branch.multipliers)
     wave = 1 + 10 + 6 + 2  # quartering, polynomials, two doublings, the test for far rows
@@ -386,7 +391,7 @@ def _operations(branch: Any) -> int:
 
 
 def machine() -> dict[str, Any]:
-    """Return what the figures depend on."""
+    """Return a description of the machine and the versions that the figures depend on."""
     from rgld import __version__, _kernels
 
     instruction_set = ""
@@ -408,7 +413,7 @@ def machine() -> dict[str, Any]:
 
 
 def _cpu_model() -> str:
-    """Return the processor's name where the system tells it."""
+    """Return the processor's name, or "unknown" if the system does not tell it."""
     info = Path("/proc/cpuinfo")
     if info.exists():
         for line in info.read_text().splitlines():
@@ -420,7 +425,8 @@ def _cpu_model() -> str:
 def measure(
     data: str | None, names: list[str], *, quick: bool, tell: Tell, keep: Callable[[dict[str, Any]], None]
 ) -> None:
-    """Measure everything, and hand over what there is after each part. `quick` leaves out what takes minutes."""
+    """Measure everything, and call `keep` with all results so far after each part. `quick` leaves out what takes
+    minutes."""
     from .datasets import load_dataset
 
     tables = {name: load_dataset(name, Path(data) if data else None) for name in names}

@@ -1,4 +1,4 @@
-"""The lines of a study, arranged as tables and figures need them."""
+"""The lines of a study, in the form that tables and figures need."""
 
 import pandas as pd
 
@@ -12,13 +12,13 @@ RGLD_DEFAULTS = {"n_global_views": 40, "n_local_views": 10, "n_random_features":
 
 
 class Study:
-    """The lines, seen as the tables and figures need them."""
+    """The lines of a study, in the form that tables and figures need."""
 
     def __init__(self, lines: list[Line]) -> None:
         self.lines = lines
         known = dataset_registry()
         published = [line for line in lines if line["protocol"] == "paper" and line["dataset"] in known]
-        # Lines of one's own tables only: they are the study.
+        # If no dataset of the study was run, the user's own tables are the study.
         chosen = published or [line for line in lines if not line["dataset"].startswith("mixture(")]
         self.frame = tables.frame_of(chosen)
         measured = dict.fromkeys(line["dataset"] for line in chosen)
@@ -37,8 +37,8 @@ class Study:
         return [line for line in self.lines if line.get("error")]
 
     def varied(self, parameter: str) -> pd.DataFrame:
-        """Return the means of RGLD on the 44 by the values of one parameter, on the split seeds that all of
-        them have."""
+        """Return the means of RGLD on the 44 datasets for each value of one parameter, over the split seeds that all
+        values have."""
         runs = self.frame[self.frame["dataset"].isin(self.datasets_44)]
         values = {}
         for method in runs["method"].unique():
@@ -55,7 +55,7 @@ class Study:
         return pd.DataFrame(rows).T.sort_index()
 
     def scaling(self, variable: str) -> dict[str, pd.DataFrame]:
-        """Return seconds by method over n or d, from the lines on `mixture`."""
+        """Return the seconds of each method by n or d, from the lines of `mixture` tables."""
         frame = tables.frame_of(line for line in self.lines if line["dataset"].startswith("mixture("))
         if frame.empty:
             return {}

@@ -1,29 +1,29 @@
-"""Synthetic tables, the paper's and others, with labels.
+"""Synthetic tables with labels: the paper's and others.
 
-In: sizes and a seed. Out: X (n, d) and y, 1 = anomaly. `GENERATORS` maps names to them; `rgld bench run
---datasets "mixture(n=100000, d=20)"`.
+In: sizes and a seed. Out: X (n, d) and y (1 = anomaly). `GENERATORS` has them by name, for
+`rgld bench run --datasets "mixture(n=100000, d=20)"`.
 """
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._arrays import Float64s, Int64s
 from ..exceptions import ParameterError
 
-Table = tuple[NDArray[np.float64], NDArray[np.int64]]
+Table = tuple[Float64s, Int64s]
 
 
-def _labels(n: int, share: float) -> NDArray[np.int64]:
-    """Return labels with at least one anomaly, all at the end."""
+def _labels(n: int, share: float) -> Int64s:
+    """Return labels: the last rows, at least one, are anomalies."""
     return (np.arange(n) >= n - max(1, round(share * n))).astype(np.int64)
 
 
 def sparse_subspace(
     n: int = 2000, d: int = 50, informative: int = 3, shift: float = 6.0, share: float = 0.02, seed: int = 0
 ) -> Table:
-    """Isotropic Gaussian rows; anomalies are shifted along the first few of many columns."""
+    """Return isotropic Gaussian rows; anomalies are shifted in the first few of many columns."""
     rng = np.random.default_rng(seed)
     y = _labels(n, share)
     X = rng.normal(size=(n, d))
@@ -40,8 +40,8 @@ def mixture(
     share: float = 0.02,
     seed: int = 0,
 ) -> Table:
-    """Gaussian mixture; anomalies are rows of a cluster, shifted locally along a small informative subset
-    (scaling study)."""
+    """Return a Gaussian mixture for the scaling study; anomalies are rows of a cluster, shifted in a few informative
+    columns."""
     rng = np.random.default_rng(seed)
     y = _labels(n, share)
     centers = rng.normal(scale=4.0, size=(clusters, d))
@@ -51,10 +51,10 @@ def mixture(
 
 
 def two_scales(n: int = 1500, share: float = 0.04, seed: int = 0) -> Table:
-    """Motivating example: nine tight clusters in a loose halo; half of the anomalies lie in the gaps, half
-    beyond the halo.
+    """Return a motivating example: nine tight clusters in a loose halo. Half of the anomalies lie in the gaps between
+    the clusters, half lie beyond the halo.
 
-    A broad bandwidth blurs the gaps away; a fine one finds the halo as empty as what is beyond it.
+    A broad bandwidth blurs the gaps away. With a fine bandwidth, the halo looks as empty as the space beyond it.
     """
     rng = np.random.default_rng(seed)
     y = _labels(n, share)
@@ -71,11 +71,11 @@ def two_scales(n: int = 1500, share: float = 0.04, seed: int = 0) -> Table:
 
 
 def global_against_local(n: int = 1000, share: float = 0.06, seed: int = 0) -> Table:
-    """Motivating example: a ring of rows; half of the anomalies form a clump far out, half lie alone in the
-    ring's hole.
+    """Return a motivating example: a ring of rows. Half of the anomalies form a clump far outside, half lie alone in
+    the hole of the ring.
 
-    The clump has neighbours of its own, but its region is thin: the global branch sees it. The hole is in
-    the middle of everything, but no neighbour is near: the local branch sees it.
+    Rows of the clump have near neighbours, but their region is sparse: the global branch finds them. Rows in the hole
+    are in the middle of the table, but have no near neighbour: the local branch finds them.
     """
     rng = np.random.default_rng(seed)
     y = _labels(n, share)
@@ -94,9 +94,12 @@ ANOMALY_KINDS = ("local", "global", "cluster", "dependency")
 def typed(
     kind: str = "local", n: int = 3000, d: int = 10, clusters: int = 3, share: float = 0.05, seed: int = 0
 ) -> Table:
-    """Gaussian mixture with anomalies of one kind, after ADBench's: `local` (the cluster's spread, five times its
-    variance), `global` (uniform over a little more than the range), `cluster` (a clump of its own, far out) or
-    `dependency` (every column as it is, the columns independent of each other)."""
+    """Return a Gaussian mixture with anomalies of one kind, as in ADBench.
+
+    `local`: spread as their cluster, with five times its variance. `global`: uniform over a little more than the range.
+    `cluster`: a clump of their own, far outside. `dependency`: each column is drawn as in ordinary rows, but
+    independently of the other columns.
+    """
     rng = np.random.default_rng(seed)
     y = _labels(n, share)
     anomalies = y == 1

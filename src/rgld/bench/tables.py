@@ -1,10 +1,11 @@
 """Tables: pure functions of the lines.
 
-In: lines of runs, the paper's figures. Out: data frames; `markdown` writes one. Ours and the paper's figures
-are never mixed without a mark: a `Scores` frame says of every cell where it comes from.
+In: lines of runs, the paper's figures. Out: data frames; `markdown` turns one into text. Our figures and the paper's
+are never mixed without a mark: `Cells` says for every cell where it comes from.
 
-Conventions of the paper: a win counts for every method tied at the maximum; the average rank is the mean of
-the AUROC-rank and the AUPRC-rank averages over datasets; what is missing is skipped, and the coverage shown.
+Conventions of the paper: if several methods tie at the maximum, each of them wins. The average rank is the mean of the
+average AUROC rank and the average AUPRC rank over datasets. Missing cells are skipped, and the number of datasets is
+shown.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,11 +22,12 @@ from .specs import parse_spec
 
 MEASURES = ("auroc", "auprc", "seconds")
 OTHER_44 = ("census", "fraud", "speech")
-"""The means called "44" leave these out: two datasets were rebuilt, one could not be had."""
+"""Means over "the 44" leave these out: two datasets were rebuilt, one was not available."""
 
 
 def frame_of(lines: Iterable[Line]) -> pd.DataFrame:
-    """Return the successful runs as rows, with their seconds and without settings that only set the random state."""
+    """Return the successful runs as rows of a frame. `method` is the detector without its random state, `seconds` is
+    the time to fit and score."""
     rows = []
     for line in lines:
         if line.get("error"):
@@ -51,13 +53,13 @@ def paper_main() -> pd.DataFrame:
 
 
 def wide(frame: pd.DataFrame, measure: str) -> pd.DataFrame:
-    """Return datasets x methods: the mean over random states, then over split seeds."""
+    """Return datasets x methods: means over random states, then over split seeds."""
     by_seed = frame.groupby(["dataset", "method", "seed"] if "seed" in frame else ["dataset", "method"])[measure].mean()
     return by_seed.groupby(["dataset", "method"]).mean().unstack("method")
 
 
 class Cells(NamedTuple):
-    """Datasets x methods per measure, and whether a cell is the paper's figure."""
+    """Datasets x methods for each measure, and which cells are the paper's figures."""
 
     values: dict[str, pd.DataFrame]
     from_paper: pd.DataFrame
@@ -66,7 +68,8 @@ class Cells(NamedTuple):
 def cells(
     frame: pd.DataFrame, methods: Sequence[str], datasets: Sequence[str], fill_from_paper: Sequence[str] = ()
 ) -> Cells:
-    """Return our figures for the methods and datasets; for the methods to fill, the paper's where we have none."""
+    """Return our figures for the methods and datasets. For methods in `fill_from_paper`, the paper's figures take the
+    place of missing ones."""
     published = paper_results()
     values = {}
     for measure in MEASURES:
@@ -82,17 +85,17 @@ def cells(
 
 
 def wins(table: pd.DataFrame) -> pd.Series:
-    """Return how often each method has the largest value of a dataset; ties count for each."""
+    """Return on how many datasets each method has the largest value; if methods tie, each of them wins."""
     return table.eq(table.max(axis=1), axis=0).sum()
 
 
 def average_rank(table: pd.DataFrame) -> pd.Series:
-    """Return the mean rank over datasets, 1 being the largest value; missing cells are skipped."""
+    """Return the mean rank over datasets; rank 1 is the largest value, missing cells are skipped."""
     return table.rank(axis=1, ascending=False).mean()
 
 
 def main_table(found: Cells) -> pd.DataFrame:
-    """Return the main table: means, wins, average rank, time, speed relative to RGLD, coverage; best first."""
+    """Return the main table: means, wins, average rank, time, speed relative to RGLD, datasets counted; best first."""
     auroc, auprc, seconds = (found.values[measure] for measure in MEASURES)
     table = pd.DataFrame(
         {
@@ -135,11 +138,11 @@ class PairedTest(NamedTuple):
     worse: int
     p_value: float
     effect: float
-    """Matched-pairs rank-biserial correlation, from -1 to 1; positive where the first method is ahead."""
+    """Matched-pairs rank-biserial correlation, from -1 to 1; positive if the first method is ahead."""
 
 
 def paired_test(measure: str, first: pd.Series, second: pd.Series) -> PairedTest:
-    """Return Wilcoxon's signed-rank test of two methods over the datasets both have; fewer seconds are better."""
+    """Return Wilcoxon's signed-rank test of two methods over the datasets that both have; fewer seconds are better."""
     both = pd.concat([first, second], axis=1).dropna()
     if both.empty:
         return PairedTest(measure, 0, np.nan, 0, 0, 0, np.nan, np.nan)
@@ -163,8 +166,8 @@ def head_to_head(found: Cells, first: str, second: str) -> pd.DataFrame:
 
 
 def comparison(frame: pd.DataFrame, method: str, measure: str, published: str | None = None) -> pd.DataFrame:
-    """Return our figure, the paper's (of the method, or of the one it is published as), and the difference, by
-    dataset."""
+    """Return for each dataset our figure, the paper's and the difference. `published` is the paper's name of the
+    method, if it differs."""
     ours, theirs = wide(frame, measure), wide(paper_results(), measure)
     published = published or method
     if method not in ours or published not in theirs:
@@ -175,7 +178,7 @@ def comparison(frame: pd.DataFrame, method: str, measure: str, published: str | 
 
 
 def beside_paper(found: Cells, measure: str) -> pd.DataFrame:
-    """Return our figures by dataset, each method's beside the paper's where it has one."""
+    """Return our figures by dataset, each method beside the paper's figure if there is one."""
     ours = found.values[measure].where(~found.from_paper)
     theirs = wide(paper_results(), measure).reindex(index=ours.index)
     columns = {}
@@ -195,7 +198,7 @@ def spread(frame: pd.DataFrame, method: str, datasets: Sequence[str]) -> pd.Data
 
 
 def ablation(frame: pd.DataFrame, variants: dict[str, str], datasets: Sequence[str]) -> pd.DataFrame:
-    """Return the means of RGLD and of its variants, and what each removal costs."""
+    """Return the means of RGLD and of its variants, and how much each variant changes them."""
     rows = {}
     for label, method in variants.items():
         runs = frame[(frame["method"] == method) & frame["dataset"].isin(list(datasets))]
@@ -209,7 +212,7 @@ def ablation(frame: pd.DataFrame, variants: dict[str, str], datasets: Sequence[s
 
 
 def markdown(table: pd.DataFrame, digits: int | dict[str, int] = 2, index_name: str = "") -> str:
-    """Return a table in Markdown; missing cells are "N/A"."""
+    """Return a table as Markdown; missing cells are "N/A"."""
 
     def cell(column: str, value: Any) -> str:
         if isinstance(value, str):

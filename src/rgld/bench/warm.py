@@ -1,7 +1,7 @@
 """Warm-up of the fork server: importing this module fits the detectors of a study once on a tiny table.
 
-Some detectors compile code at their first fit (Numba). Done here, in the process that all runs are forked from,
-it is paid once and never timed.
+Some detectors compile code in their first fit (Numba). Here this happens in the process that all runs are forked from:
+once, and never during a measurement.
 """
 
 import json

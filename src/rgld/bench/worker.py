@@ -1,7 +1,7 @@
-"""One run: a detector on a split, measured. Runs in a process of its own.
+"""One run: a detector on a split, measured, in a process of its own.
 
-In: a task as JSON. Out: a line as JSON. Whatever the detector does, raise, return NaN or exhaust its memory,
-becomes a line; a hang or a hard crash is recorded by the runner.
+In: a task as JSON. Out: a line as JSON. The line also says if the detector raised an error, returned NaN or needed too
+much memory. If the process hangs or crashes, the runner writes the line.
 """
 
 import json
@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import traceback
+import warnings
 from importlib.metadata import PackageNotFoundError, version
 from itertools import pairwise
 from multiprocessing.connection import Connection
@@ -18,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .datasets import load_dataset, load_table
+from .datasets import load_dataset, load_n_train, load_npz, load_table
 from .detectors import make_detector, warm_up, warmth
 from .protocol import measure, seed_globally, split
 
@@ -35,25 +36,26 @@ class Task(NamedTuple):
     data: str | None
     """Folder of the datasets."""
     table: str | None
-    """A user's own table, instead of a dataset by name ..."""
+    """A table of its own, instead of a dataset by name ..."""
     label: str | None
-    """... and its label column."""
+    """... and its label column; None for a table of ODDBench."""
     threads: int
     memory_limit: int
     """Bytes of address space; 0 for no limit."""
 
 
 def run_in_process(connection: Connection, task_text: str) -> None:
-    """Run a task and send its line; the entry point of the worker process."""
+    """Run a task and send its line. This is the entry point of the worker process."""
     task = Task(**json.loads(task_text))
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
     _limit_memory(task.memory_limit)
+    warnings.simplefilter("ignore")  # MCD alone gives hundreds on some tables; what matters is in the line
     connection.send_bytes(json.dumps(run(task)).encode())
     connection.close()
 
 
 def _end_with_parent(parent: int) -> None:
-    """A study that was killed leaves no run behind."""
+    """End this process when its parent ends, so that a killed study leaves no run behind."""
     while os.getppid() == parent:
         time.sleep(1.0)
     os._exit(1)
@@ -83,11 +85,15 @@ def run(task: Task) -> dict[str, Any]:
 
 def _measured(task: Task) -> dict[str, Any]:
     folder = Path(task.data) if task.data else None
+    n_train = None
     if task.table and task.label:
         X, y = load_table(Path(task.table), task.label)
+    elif task.table:
+        X, y = load_npz(Path(task.table))
+        X, n_train = X.astype(np.float64), load_n_train(Path(task.table))  # float32 would be compiled anew (HBOS)
     else:
         X, y = load_dataset(task.dataset, folder)
-    train, test, labels = split(X, y, task.seed, task.protocol)
+    train, test, labels = split(X, y, task.seed, task.protocol, n_train)
     if warmth(task.detector) == "run":
         warm_up(task.detector)
     seed_globally(task.seed)
@@ -137,9 +143,9 @@ def _limit_memory(n_bytes: int) -> None:
 
 
 def peak_memory_mb() -> float | None:
-    """Return the most memory this process has held so far; None where that cannot be known."""
+    """Return the peak memory of this process so far, in MiB; None if the system does not tell."""
     status = Path("/proc/self/status")
-    if status.exists():  # getrusage counts what the parent process held when this one was started
+    if status.exists():  # getrusage also counts the parent's memory at the start
         for line in status.read_text().splitlines():
             if line.startswith("VmHWM:"):
                 return round(int(line.split()[1]) / 2**10, 1)

@@ -1,9 +1,9 @@
 """Detectors by name: one small file each.
 
 A file defines `NAME`, `GROUP` and `make(seed, **settings)`, which returns an object with `fit(X)` and
-`decision_function(X)`, higher being more anomalous. `NEEDS` maps modules that must be importable to what
-installs them; `WARM` says that its first fit imports or compiles much, which is then done before the clock
-starts: once for the "study", or in every "run". To add a detector, add a file.
+`decision_function(X)`; a higher value is more anomalous. `NEEDS` maps modules that must be importable to the command
+that installs them. `WARM` says that the first fit imports or compiles much; this is then done before the clock starts,
+once for the "study" or in every "run". To add a detector, add a file.
 """
 
 import contextlib
@@ -20,13 +20,13 @@ from ...exceptions import ParameterError
 from ..specs import parse_spec
 
 GROUPS = ("rgld", "statistical", "deep", "anchor", "reference")
-"""The paper's own two; its other statistical and its deep detectors; stronger ones beyond it; variants for
-checking."""
+"""The paper's two RGLDs and plus; the paper's other statistical detectors; its deep detectors; stronger detectors that
+are not in the paper; variants to check against."""
 
 
 @cache
 def registry() -> dict[str, ModuleType]:
-    """Return the detector modules by name, by group and then alphabetically."""
+    """Return the detector modules by name, in the order of the groups, then alphabetically."""
     modules = (
         import_module(f"{__name__}.{info.name}") for info in iter_modules(__path__) if not info.name.startswith("_")
     )
@@ -34,7 +34,8 @@ def registry() -> dict[str, ModuleType]:
 
 
 def known_detectors(names: list[str]) -> list[str]:
-    """Return the names, with groups and "all" spelled out; an unknown one is an error that lists what there is."""
+    """Return the names of detectors, with groups and "all" replaced by their names. An unknown name is an error that
+    lists all."""
     result: list[str] = []
     for name in names:
         if name == "all":
@@ -45,12 +46,12 @@ def known_detectors(names: list[str]) -> list[str]:
             result.append(name)
         else:
             known = ", ".join(["all", *GROUPS, *registry()])
-            raise ParameterError(f"Expected the name of a detector, got {name!r}; known are: {known}.")
+            raise ParameterError(f"Expected the name of a detector, got {name!r}: choose from {known}.")
     return list(dict.fromkeys(result))
 
 
 def what_to_install(name: str) -> str | None:
-    """Return one line that says what a detector lacks, or None if it can run."""
+    """Return one line that says which package a detector needs, or None if it can run."""
     needs: dict[str, str] = getattr(registry()[parse_spec(name).name], "NEEDS", {})
     for module, command in needs.items():
         if find_spec(module) is None:
@@ -59,19 +60,19 @@ def what_to_install(name: str) -> str | None:
 
 
 def warmth(name: str) -> str | None:
-    """Return when a detector wants a first fit before it is timed: once for the "study", in every "run", or
-    not at all."""
+    """Return when a detector is fitted once before it is timed: once for the "study", in every "run", or never
+    (None)."""
     return getattr(registry()[parse_spec(name).name], "WARM", None)
 
 
 def warm_up(name: str) -> None:
-    """Fit a detector on a tiny table. What fails here fails again in the run, where it is recorded."""
+    """Fit a detector on a tiny table. Errors are ignored here: they come again in the run, which records them."""
     tiny = np.random.default_rng(0).random((60, 4))
     with contextlib.suppress(Exception):
         make_detector(name, 0).fit(tiny).decision_function(tiny)
 
 
 def make_detector(name: str, seed: int) -> Any:
-    """Return an unfitted detector. Its randomness comes from the seed unless the spec sets it."""
+    """Return an unfitted detector. It is seeded with `seed`, unless its spec sets another random state."""
     spec = parse_spec(name)
     return registry()[spec.name].make(seed, **spec.settings)

@@ -1,8 +1,7 @@
-"""What the detectors that come from DeepOD share.
+"""What the detectors from DeepOD have in common.
 
-DeepOD 0.4.1 declares an old PyTorch, and importing the package imports time-series models with needs of
-their own. It is therefore installed without its dependencies, and only the tabular module asked for is
-imported.
+DeepOD 0.4.1 asks for an old PyTorch, and importing the package also imports time-series models, which need more
+packages. Therefore it is installed without its dependencies, and only the tabular module that is needed is imported.
 """
 
 import importlib
@@ -18,7 +17,7 @@ NEEDS = {
 
 
 class DeepOD:
-    """One of DeepOD's tabular models, on the CPU, quiet."""
+    """One of DeepOD's tabular models, on the CPU, without output."""
 
     def __init__(self, module: str, name: str, seed: int, settings: dict[str, Any]) -> None:
         model = getattr(import_tabular(module), name)
@@ -33,7 +32,7 @@ class DeepOD:
 
 
 def import_tabular(module: str) -> ModuleType:
-    """Import deepod.models.tabular.MODULE without running the packages' own imports."""
+    """Return the module deepod.models.tabular.MODULE, imported without the imports of its packages."""
     for package in ("deepod", "deepod.models", "deepod.models.tabular"):
         if package not in sys.modules:
             bare = ModuleType(package)

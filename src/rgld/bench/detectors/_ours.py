@@ -1,4 +1,4 @@
-"""Our own detector as the study wants it: higher is more anomalous."""
+"""Our own detector as the study expects it: a higher value is more anomalous."""
 
 from typing import Any
 
@@ -20,5 +20,5 @@ class Ours:
         return self.model.anomaly_score(X)
 
     def notes(self) -> dict[str, Any]:
-        """Return what the study records beside the measures."""
+        """Return what the study records in addition to the measures."""
         return {"preprocessing": self.model.preprocessing_}

@@ -1,3 +1,3 @@
-"""What the detectors that come from PyOD share."""
+"""What the detectors from PyOD have in common."""
 
 NEEDS = {"pyod": "pip install 'rgld[bench]'"}

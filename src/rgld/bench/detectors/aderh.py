@@ -1,19 +1,20 @@
 """ADERH, anomaly detection by an ensemble of random pairs of hyperspheres (Durani et al., NeurIPS 2025), as
 its paper describes it.
 
-Many small random subsets are paired at random. The two points of a pair become the centres of two spheres
-whose radius is half their distance. In each subset a row belongs to the nearest centre whose sphere covers
-it; its score there is (1 - density) * pitch, where pitch is how far out it lies in the sphere and density
-the sphere's number of rows per radius, relative to the densest sphere; an uncovered row scores 1. Scores are
-averaged over the subsets. Here density is counted on the training rows, so that a score does not depend on
-the rows scored with it.
+Many small random subsets of the rows are drawn, and the rows of each subset are paired at random. The two rows of a
+pair become the centres of two spheres whose radius is half their distance. In each subset, a row belongs to the nearest
+centre whose sphere covers it. Its score is (1 - density) * pitch: pitch is its distance from the centre divided by the
+radius, density is the number of rows in the sphere per radius, divided by that of the densest sphere. A row that no
+sphere covers scores 1. Scores are averaged over the subsets. Here density is counted on the training rows, so that a
+score does not depend on the rows scored with it.
 """
 
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.metrics.pairwise import euclidean_distances
+
+from ..._arrays import Floats
 
 NAME = "ADERH"
 GROUP = "statistical"
@@ -23,7 +24,7 @@ class _ADERH:
     def __init__(self, seed: int, n_subsets: int = 256, subset_size: int = 18) -> None:
         self._seed, self._n_subsets, self._subset_size = seed, n_subsets, subset_size
 
-    def fit(self, X: NDArray[np.floating]) -> "_ADERH":
+    def fit(self, X: Floats) -> "_ADERH":
         rng = np.random.default_rng(self._seed)
         size = min(self._subset_size, len(X)) // 2 * 2
         self._members = []
@@ -39,8 +40,8 @@ class _ADERH:
 
     @staticmethod
     def _assign(X: Any, centers: Any, radii: Any) -> tuple[Any, Any, Any]:
-        """Return the nearest covering centre of each row, how far out the row lies in its sphere, and
-        whether there is one."""
+        """Return for each row the nearest centre whose sphere covers it, its distance from it in radii, and whether
+        there is such a centre."""
         distances = euclidean_distances(X, centers)
         distances[distances > radii] = np.inf
         nearest = distances.argmin(axis=1)
@@ -48,7 +49,7 @@ class _ADERH:
         covered = np.isfinite(distance)
         return nearest, np.where(covered, distance, 0.0) / radii[nearest], covered
 
-    def decision_function(self, X: NDArray[np.floating]) -> Any:
+    def decision_function(self, X: Floats) -> Any:
         total = np.zeros(len(X))
         for centers, radii, density in self._members:
             nearest, pitch, covered = self._assign(X, centers, radii)

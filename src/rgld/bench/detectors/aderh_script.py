@@ -1,32 +1,33 @@
-"""ADERH with the quirks of its authors' script, which the published numbers contain.
+"""ADERH as in its authors' script, from which the published numbers come.
 
-Against the paper's text (see `aderh`): partners are drawn by position in the subset but looked up in the
-whole table, so they are always among its first rows; squared radii are half the squared distance; radii are
-laid out in another order than centres; densities are counted on the rows being scored, so a score depends on
-them. Kept to compare with published figures only.
+It differs from the paper's text (see `aderh`). Partners are drawn by position in the subset but looked up in the whole
+table, so they are always among its first rows. Squared radii are half the squared distance. Radii are in another order
+than centres. Densities are counted on the rows being scored, so that a score depends on them. It is kept only to
+compare with published figures.
 """
 
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.metrics.pairwise import euclidean_distances
+
+from ..._arrays import Floats
 
 NAME = "ADERH-script"
 GROUP = "reference"
-LARGEST_SEED = np.iinfo(np.int32).max
+MAX_SEED = np.iinfo(np.int32).max
 
 
 class _ScriptADERH:
     def __init__(self, seed: int, n_subsets: int = 256, subset_size: int = 18) -> None:
         self._seed, self._n_subsets, self._size = seed, n_subsets, subset_size
 
-    def fit(self, X: NDArray[np.floating]) -> "_ScriptADERH":
-        seeds = np.random.RandomState(self._seed).randint(LARGEST_SEED, size=self._n_subsets)
+    def fit(self, X: Floats) -> "_ScriptADERH":
+        seeds = np.random.RandomState(self._seed).randint(MAX_SEED, size=self._n_subsets)
         self._members = [self._member(X, np.random.RandomState(seed)) for seed in seeds]
         return self
 
-    def _member(self, X: NDArray[np.floating], rng: np.random.RandomState) -> tuple[Any, Any]:
+    def _member(self, X: Floats, rng: np.random.RandomState) -> tuple[Any, Any]:
         size = self._size
         subset = X[rng.choice(len(X), size, replace=False)]
         partner = rng.choice(size, size, replace=False)
@@ -38,7 +39,7 @@ class _ScriptADERH:
         squared_radii[squared_radii == 0.0] = 1.0
         return np.concatenate((subset, subset[partner])), np.repeat(squared_radii, 2)
 
-    def decision_function(self, X: NDArray[np.floating]) -> Any:
+    def decision_function(self, X: Floats) -> Any:
         total = np.zeros(len(X))
         for centers, squared_radii in self._members:
             squared = euclidean_distances(X, centers, squared=True)

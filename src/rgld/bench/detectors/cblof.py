@@ -10,7 +10,7 @@ WARM = "study"
 
 
 class _CBLOF:
-    """PyOD's CBLOF; it cannot form small and large clusters out of 8 on some tables, and is then given 10."""
+    """PyOD's CBLOF. On some tables it cannot divide its 8 clusters into small and large ones; it then gets 10."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self._settings = settings

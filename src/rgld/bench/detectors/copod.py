@@ -1,4 +1,4 @@
-"""Copula-based outlier detection; its scores depend on the other rows scored."""
+"""Copula-based outlier detection; a score depends on the rows scored with it."""
 
 from typing import Any
 

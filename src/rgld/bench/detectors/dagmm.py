@@ -1,8 +1,8 @@
 """DAGMM, the deep autoencoding Gaussian mixture model (Zong et al., ICLR 2018), trained end to end.
 
-An autoencoder compresses a row; its code and its reconstruction errors are explained by a Gaussian mixture
-whose memberships a second network gives; the score is the row's energy, its negative log-likelihood under
-the mixture. The version in a well-known benchmark detaches its loss and is never trained; this one is.
+An autoencoder compresses a row. A Gaussian mixture models the code and the reconstruction errors; a second network
+gives the memberships. The score is the row's energy, its negative log-likelihood under the mixture. The version in a
+well-known benchmark detaches its loss and is never trained; this one is.
 """
 
 from typing import Any
@@ -63,8 +63,7 @@ class _DAGMM:
         return self
 
     def _latent(self, x: Any) -> tuple[Any, Any]:
-        """Return the code joined with two reconstruction errors (relative Euclidean, cosine), and the
-        squared error."""
+        """Return the code joined with two reconstruction errors (relative Euclidean, cosine), and the squared error."""
         import torch
 
         code = self._encoder(x)
@@ -74,7 +73,7 @@ class _DAGMM:
         return torch.cat([code, relative[:, None], cosine[:, None]], dim=1), ((x - rebuilt) ** 2).sum(dim=1)
 
     def _mixture(self, z: Any) -> tuple[Any, Any, Any]:
-        """Return weights, means and covariances of the mixture from the memberships."""
+        """Return weights, means and covariances of the mixture, given by the memberships."""
         import torch
 
         gamma = self._membership(z)

@@ -1,4 +1,4 @@
-"""Empirical cumulative distributions; the published numbers predate a bug fix of April 2022."""
+"""Empirical cumulative distributions. The published numbers are older than a bug fix of April 2022."""
 
 from typing import Any
 

@@ -23,5 +23,6 @@ class _EIF:
 
 
 def make(seed: int, **settings: Any) -> Any:
-    """Return the extended isolation forest as its package documents it: two columns a split, 100 trees, all rows."""
+    """Return the extended isolation forest with the settings that its package documents: two columns per split, 100
+    trees, all rows."""
     return _EIF({"ndim": 2, "ntrees": 100, "nthreads": 1, "random_seed": seed, **settings})

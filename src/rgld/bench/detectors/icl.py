@@ -1,4 +1,4 @@
-"""Contrast between a few columns and the rest of their row."""
+"""Contrastive learning between a few columns and the other columns of a row."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Lightweight on-line detector of anomalies; draws from NumPy's global generator, which the protocol seeds."""
+"""Lightweight on-line detector of anomalies. It draws from NumPy's global generator, which the protocol seeds."""
 
 from typing import Any
 

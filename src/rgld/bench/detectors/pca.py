@@ -1,5 +1,4 @@
-"""Principal components: distance in the space of the eigenvectors. Scores can be infinite where an
-eigenvalue is 0."""
+"""Principal components: distance in the space of the eigenvectors. Scores can be infinite if an eigenvalue is 0."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A rank average of five detectors of different kinds: what a careful user could put together in a few lines."""
+"""The average rank of five detectors of different kinds: an ensemble that a careful user can write in a few lines."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ PARTS = ("IForest", "KNN", "PCA", "HBOS", "MCD")
 
 
 class _RankAverage:
-    """Ranks within the scored rows, averaged."""
+    """The mean rank of a row among the scored rows, over five detectors."""
 
     def __init__(self, seed: int) -> None:
         from . import make_detector

@@ -1,4 +1,4 @@
-"""Representations trained so that random distances tell outliers apart."""
+"""Representations trained so that distances to random rows separate outliers from other rows."""
 
 from typing import Any
 
@@ -9,8 +9,8 @@ GROUP = "deep"
 
 
 def make(seed: int, **settings: Any) -> Any:
-    """Return DeepOD's detector with its defaults. Its sampler fails on NumPy 2 and is replaced by the same
-    draws in one step."""
+    """Return DeepOD's detector with its defaults. Its sampler fails on NumPy 2, so it is replaced: the same draws, all
+    at once."""
     from ._deepod import DeepOD, import_tabular
 
     module: Any = import_tabular("repen")
@@ -20,7 +20,7 @@ def make(seed: int, **settings: Any) -> Any:
 
 
 class _TripletSampler:
-    """Draws (inlier, another inlier, outlier), inliers by low and outliers by high initial score."""
+    """Draws triplets (inlier, another inlier, outlier): inliers with low initial scores, outliers with high ones."""
 
     X: Any
     batch_size: int

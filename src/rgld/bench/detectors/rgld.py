@@ -7,7 +7,7 @@ GROUP = "rgld"
 
 
 def make(seed: int, **settings: Any) -> Any:
-    """Return our detector in the study's sign."""
+    """Return our detector; a higher value is more anomalous."""
     from ._ours import Ours
 
     return Ours("RGLD", seed, settings)

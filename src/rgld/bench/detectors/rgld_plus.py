@@ -1,4 +1,4 @@
-"""RGLD.plus: several scalings, more and cheaper views, standardized scores."""
+"""RGLD.plus: trimmed training rows, several scalings, many cheap local views, leverage views."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ GROUP = "rgld"
 
 
 def make(seed: int, **settings: Any) -> Any:
-    """Return our detector in the study's sign."""
+    """Return our detector; a higher value is more anomalous."""
     from ._ours import Ours
 
     return Ours("plus", seed, settings)

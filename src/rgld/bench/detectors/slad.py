@@ -1,4 +1,4 @@
-"""Scale learning: the size of a subspace predicted from its content."""
+"""Scale learning: a network predicts the size of a subspace from its content."""
 
 from typing import Any
 

@@ -6,7 +6,7 @@ from ._pyod import NEEDS as NEEDS
 
 NAME = "SOD"
 GROUP = "statistical"
-WARM = "run"  # its parallel Numba kernels do not survive a fork
+WARM = "run"  # its parallel Numba kernels do not work after a fork
 
 
 def make(seed: int, **settings: Any) -> Any:

@@ -1,0 +1,181 @@
+"""Labels of points and of lines: none covers a point or another label.
+
+In: axes with everything drawn but the labels, and a label for each point. Out: annotations on the axes. Around a point,
+places are tried from near to far, and the best free one is taken. Labels of lines stand in a column to the right of
+their ends. A label that is not at its point gets a thin line to it.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.text import Annotation
+
+from .._arrays import Floats
+
+FIRST_GAP, GAP_STEP, N_GAPS = 3.0, 3.0, 40
+"""Points (1/72 inch) from a point's edge to its label: the nearest, the step to the next, how many are tried."""
+LEADER_GAP = 8.0
+"""A label farther than this gets a line to its point."""
+END_GAP = 5.0
+"""Points from the end of a line to its label; a label that is moved by more gets a line."""
+PADDING = 1.0
+"""Points kept free around a label."""
+CROSSING = 12.0
+"""A label on a drawn line, or a leader over something, counts as being this many points farther away."""
+N_PIECES = 12
+"""Dots that a leader is checked with."""
+SIDES = [(1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0)]
+CORNERS = [(x, y) for y in (1.0, -1.0, 0.5, -0.5) for x in (1.0, -1.0)]
+LABEL_DIRECTIONS = [*SIDES, *CORNERS]
+"""Where a label may be, seen from its point, in order of preference."""
+
+
+class Label(NamedTuple):
+    """A text and the point it belongs to, in the units of the axes."""
+
+    text: str
+    x: float
+    y: float
+    color: str
+
+
+def write_labels(axes: Axes, labels: Sequence[Label], font_size: float = 7.5) -> None:
+    """Write labels beside their points. If there is no free place at all, a label goes to the right of its point.
+
+    Call it last: what is drawn later, or limits that change, are not seen.
+    """
+    pixels = _settled(axes)
+    points, dots = _drawn(axes, pixels)
+    taken = points
+    for label in labels:
+        text = _text(axes, label, font_size)
+        size = np.array(text.get_window_extent().size)
+        at = np.asarray(axes.transData.transform((label.x, label.y)))
+        place, gap = _best_place(at, size, pixels, axes.bbox.extents, points, taken, dots)
+        text.set_position(tuple((place - at) / pixels))
+        if gap > LEADER_GAP:
+            leader = _leader(at, place, size)
+            _draw_leader(axes, leader, label.color)
+            dots = np.concatenate([dots, leader])
+        taken = np.concatenate([taken, _boxes(place[None], size, PADDING * pixels)])
+
+
+def write_end_labels(axes: Axes, labels: Sequence[Label], font_size: float = 7.0) -> None:
+    """Write the labels of lines to the right of their ends: those that end at one x in a column, in the order of the
+    ends. Call it last, as `write_labels`."""
+    pixels = _settled(axes)
+    for x in dict.fromkeys(label.x for label in labels):
+        column = sorted((label for label in labels if label.x == x), key=lambda label: label.y)
+        ends = axes.transData.transform([(label.x, label.y) for label in column])
+        texts = [_text(axes, label, font_size, ha="left") for label in column]
+        gap = max(text.get_window_extent().height for text in texts) + PADDING * pixels
+        for label, text, end, height in zip(column, texts, ends, _apart(list(ends[:, 1]), gap), strict=True):
+            moved = (height - end[1]) / pixels
+            far = abs(moved) > END_GAP
+            text.set_position((2 * END_GAP if far else END_GAP, moved))
+            if far:
+                start = np.array([END_GAP / 2, 0.0])
+                stop = np.array([2 * END_GAP - 1, moved])
+                _draw_leader(axes, end + pixels * np.stack([start, stop]), label.color)
+
+
+def _apart(places: list[float], gap: float) -> list[float]:
+    """Return the increasing places, moved so that neighbours are at least a gap apart and each group keeps its
+    middle."""
+    groups: list[list[float]] = []
+    for place in places:
+        groups.append([place])
+        while len(groups) > 1 and np.mean(groups[-1]) - np.mean(groups[-2]) < gap * len(groups[-2] + groups[-1]) / 2:
+            groups[-2:] = [groups[-2] + groups[-1]]
+    return [float(np.mean(group)) + gap * (i - (len(group) - 1) / 2) for group in groups for i in range(len(group))]
+
+
+def _settled(axes: Axes) -> float:
+    """Settle the layout, and with it where points are; return the pixels of a point (1/72 inch)."""
+    figure = axes.figure
+    assert isinstance(figure, Figure), "the axes are not in a subfigure"
+    figure.draw_without_rendering()
+    return float(figure.dpi) / 72.0
+
+
+def _text(axes: Axes, label: Label, font_size: float, ha: str = "center") -> Annotation:
+    text = axes.annotate(label.text, (label.x, label.y), (0, 0), textcoords="offset points", fontsize=font_size)
+    text.set(color=label.color, va="center", ha=ha, in_layout=False)
+    return text
+
+
+def _drawn(axes: Axes, pixels: float) -> tuple[Floats, Floats]:
+    """Return the boxes (left, bottom, right, top) of the markers, and dots along the lines, all in pixels."""
+    boxes: list[Floats] = [np.empty((0, 4))]
+    dots: list[Floats] = [np.empty((0, 2))]
+    for line in axes.get_lines():
+        at = _finite(axes.transData.transform(np.asarray(line.get_xydata(), dtype=float)))
+        if line.get_marker() not in ("None", None, ""):
+            boxes.append(_boxes(at, np.full(2, line.get_markersize() * pixels), 0.0))
+        if line.get_linestyle() != "None":
+            dots += [np.linspace(a, b, max(2, int(np.abs(b - a).max() / 2))) for a, b in pairwise(at)]
+    for collection in axes.collections:
+        at = _finite(axes.transData.transform(np.ma.filled(collection.get_offsets(), np.nan)))
+        sizes: Any = getattr(collection, "get_sizes", lambda: [1.0])()
+        boxes.append(_boxes(at, np.full(2, np.sqrt(np.max(sizes)) * pixels), 0.0))
+    return np.concatenate(boxes), np.concatenate(dots)
+
+
+def _finite(at: Floats) -> Floats:
+    finite: Floats = at[np.isfinite(at).all(axis=1)]
+    return finite
+
+
+def _boxes(centers: Floats, size: Floats, padding: float) -> Floats:
+    half = np.asarray(size) / 2 + padding
+    return np.concatenate([centers - half, centers + half], axis=1)
+
+
+def _best_place(
+    at: Floats, size: Floats, pixels: float, frame: Any, points: Floats, taken: Floats, dots: Floats
+) -> tuple[Floats, float]:
+    """Return the centre of the best free place of a label around its point, and how far it is from it in points."""
+    own = points[np.all((points[:, :2] <= at) & (at <= points[:, 2:]), axis=1)]
+    radius = float(np.max(own[:, 2] - own[:, 0])) / 2 / pixels if len(own) else 0.0
+    gaps = np.repeat(FIRST_GAP + GAP_STEP * np.arange(N_GAPS), len(LABEL_DIRECTIONS))
+    toward = np.tile(np.array(LABEL_DIRECTIONS, dtype=float), (N_GAPS, 1))
+    centers = at + toward * (size / 2 + (radius + gaps[:, None]) * pixels)
+    boxes = _boxes(centers, size, PADDING * pixels)
+    inside = np.all((boxes[:, :2] >= frame[:2]) & (boxes[:, 2:] <= frame[2:]), axis=1)
+    free = inside & ~_overlaps(boxes, taken).any(axis=1)
+    if not free.any():
+        return centers[0], 0.0
+    cost = gaps + 0.5 * np.tile(np.arange(len(LABEL_DIRECTIONS)), N_GAPS) + CROSSING * _hit(boxes, dots)
+    for i in np.flatnonzero(free & (gaps > LEADER_GAP)):
+        others = taken[~np.all((taken[:, :2] <= at) & (at <= taken[:, 2:]), axis=1)]
+        cost[i] += CROSSING * float(_hit(others, _leader(at, centers[i], size)).any())
+    best = int(np.where(free, cost, np.inf).argmin())
+    return centers[best], float(gaps[best])
+
+
+def _overlaps(boxes: Floats, others: Floats) -> Any:
+    """Return for each box and each of the others whether they share area."""
+    a, b = boxes[:, None], others[None]
+    return np.all((a[..., :2] < b[..., 2:]) & (b[..., :2] < a[..., 2:]), axis=2)
+
+
+def _hit(boxes: Floats, dots: Floats) -> Any:
+    """Return for each box whether a dot lies in it."""
+    return np.any(np.all((boxes[:, None, :2] < dots) & (dots < boxes[:, None, 2:]), axis=2), axis=1)
+
+
+def _leader(at: Floats, place: Floats, size: Floats) -> Floats:
+    """Return dots from a point to the nearest spot on the edge of its label."""
+    edge = np.clip(at, place - size / 2, place + size / 2)
+    return np.linspace(at, edge, N_PIECES)
+
+
+def _draw_leader(axes: Axes, leader: Floats, color: str) -> None:
+    ends = axes.transData.inverted().transform(leader[[0, -1]])
+    limits = axes.get_xlim(), axes.get_ylim()
+    axes.plot(ends[:, 0], ends[:, 1], color=color, linewidth=0.5, zorder=1, label="_leader")
+    axes.set(xlim=limits[0], ylim=limits[1])
