@@ -1,5 +1,6 @@
 """The package as a whole: what it exports, what it imports, what it says."""
 
+import ast
 import os
 import re
 import subprocess
@@ -20,8 +21,27 @@ def run(code, **environment):
     )
 
 
+def test_the_command_starts_without_scikit_learn():
+    """`--help` and a wrong path must not wait for it."""
+    pytest.importorskip("typer", reason="the command needs the extra 'cli'")
+    code = "import sys, rgld.cli._app; print(sorted({'sklearn', 'scipy'} & set(sys.modules)))"
+    assert run(code).stdout.strip() == "[]"
+
+
 def test_import_loads_nothing_heavy():
-    heavy = ("pandas", "polars", "pyarrow", "dask", "matplotlib", "torch", "numba", "typer", "rich")
+    heavy = (
+        "pandas",
+        "polars",
+        "pyarrow",
+        "dask",
+        "duckdb",
+        "pyspark",
+        "matplotlib",
+        "torch",
+        "numba",
+        "typer",
+        "rich",
+    )
     # scikit-learn loads pandas where it is installed: only what comes on top of it counts.
     loaded = f"{{m for m in {heavy} if m in sys.modules}}"
     result = run(
@@ -55,10 +75,27 @@ def test_errors_form_one_tree():
         assert error.__name__ in rgld.exceptions.__doc__
 
 
+def test_a_constant_has_one_meaning():
+    """No two modules have a constant of the same name. (Detectors of the study have the same names on purpose.)"""
+    places = {}
+    folder = Path(rgld.__file__).parent
+    for path in folder.rglob("*.py"):
+        if path.parent.name == "detectors":
+            continue
+        for statement in ast.parse(path.read_text()).body:
+            if isinstance(statement, (ast.Assign, ast.AnnAssign)):
+                targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+                names = {node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)}
+                for name in filter(str.isupper, names):
+                    places.setdefault(name, []).append(str(path.relative_to(folder)))
+    assert len(places) > 100
+    assert not {name: where for name, where in places.items() if len(where) > 1}
+
+
 @pytest.mark.parametrize("name", ["cuda", "NumPy"])
 def test_an_unknown_kernel_is_refused(name):
     result = run("from rgld import RGLD", RGLD_KERNELS=name)
-    assert "RGLD_KERNELS must be one of ['native', 'numpy']" in result.stderr
+    assert f"RGLD_KERNELS must be one of native, numpy, got {name!r} instead." in result.stderr
 
 
 def test_the_numpy_kernels_can_be_asked_for():

@@ -143,7 +143,7 @@ def test_clone_and_set_params(data):
     assert copy.get_params() == detector.get_params() and not hasattr(copy, "decision_scores_")
     assert (copy.fit(data[0]).decision_scores_ == detector.decision_scores_).all()
     assert copy.set_params(contamination=0.05).fit(data[0]).labels_.sum() == 10
-    assert "n_local_views=64" in repr(detector)
+    assert "n_local_views=72" in repr(detector)
 
 
 def test_the_detector_behind_decides_alike(data, tmp_path):
@@ -244,3 +244,13 @@ def test_the_library_itself_does_not_import_pyod():
     code = "import sys, rgld; rgld.RGLD; print('pyod' in sys.modules)"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "False"
+
+
+def test_explains():
+    X = np.random.default_rng(0).normal(size=(300, 4))
+    detector = RGLD.plus(random_state=0).fit(X)
+    explanation = detector.explain([[0.0, 9.0, 0.0, 0.0]])
+    assert explanation.top(1).tolist() == [[1]] and explanation.reasons(0)[0].startswith("column 1 = 9 is far above")
+    assert explanation.threshold == detector.threshold_
+    with pytest.raises(NotFittedError):
+        RGLD().explain(X)

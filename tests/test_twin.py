@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 from rgld import RGLD, _kernels
-from rgld._global import draw_pairs
+from rgld._fit.global_branch import draw_pairs
+from rgld._fit.local_branch import draw_local
+from rgld._fit.views import ViewShape, view_shape
 from rgld._kernels.numpy_kernels import pair_places
-from rgld._local import draw_local
-from rgld._params import PREPROCESSINGS
-from rgld._views import view_shape
+from rgld._params import PREPROCESSINGS, check_parameters
 
+from .files.house.cases import FIRST_EDITION
 from .reference import paper
 
 TOLERANCE = 1e-4  # scores before ranking: the library computes in float32
@@ -32,7 +33,7 @@ def tables(kind, n, d, seed):
 def draws_of(detector, n):
     """Everything the detector drew, as the twin takes it."""
     model, p = detector.model_, detector.get_params()
-    shape = detector._view_shape(model.encoding)
+    shape = view_shape(model.encoding, check_parameters(detector.get_params()), len(model.scaling.kinds))
     global_views = local_views = ()
     if branch := model.global_branch:
         global_views = [
@@ -46,7 +47,7 @@ def draws_of(detector, n):
             )
         ]
     if branch := model.local_branch:
-        rows = draw_local(p["random_state"], p["n_local_views"], shape, n, p["n_references"]).rows
+        rows = draw_local(p["random_state"], p["n_local_views"], shape, np.arange(n), p["n_references"]).rows
         local_views = [
             {"features": f, "projection": r, "rows": rows_t}
             for f, r, rows_t in zip(
@@ -56,7 +57,7 @@ def draws_of(detector, n):
                 strict=True,
             )
         ]
-    pairs = draw_pairs(p["random_state"], n, p["n_bandwidth_pairs"])
+    pairs = draw_pairs(p["random_state"], np.arange(n), p["n_bandwidth_pairs"])
     i, j = pair_places(len(pairs.rows), pairs.n_pairs)
     return global_views, local_views, list(zip(pairs.rows[i].tolist(), pairs.rows[j].tolist(), strict=True))
 
@@ -157,10 +158,10 @@ def test_ablations_equal_the_twin(ablation):
 
 
 @pytest.mark.parametrize("kind", ["normal", "outliers", "duplicates"])
-def test_plus_equals_the_twin(kind):
+def test_the_first_edition_of_plus_equals_the_twin(kind):
     train, new = tables(kind, 90, 6, 6)
     settings = {"n_local_views": 9, "n_references": 30, "preprocessing": ("standard", "arcsinh", "arcsinh-standard")}
-    detector = RGLD.plus(random_state=6, **settings).fit(train)
+    detector = RGLD(random_state=6, **{**FIRST_EDITION, **settings}).fit(train)
     twin = twin_of(detector, train, new)
     np.testing.assert_allclose(detector.anomaly_score(train), twin["train"], atol=1e-9)
     np.testing.assert_allclose(detector.anomaly_score(new), twin["new"], atol=1e-5)
@@ -169,7 +170,7 @@ def test_plus_equals_the_twin(kind):
 def test_references_are_the_projected_rows_that_were_drawn():
     train, _ = tables("normal", 50, 4, 5)
     detector = RGLD(random_state=5, n_references=20, n_local_views=2).fit(train)
-    rows = draw_local(5, 2, view_shape(4, 0.3, 3, "auto"), 50, 20).rows
+    rows = draw_local(5, 2, ViewShape(4, (3,), 5), np.arange(50), 20).rows
     columns = _kernels.Rows(train, detector.model_.scaling, 1).take(rows[1])
     view = detector.model_.local_branch.views
     expected = np.einsum("fc,fr->rc", columns[view.features[1]], view.projection[1])

@@ -1,0 +1,112 @@
+"""Groups of rows that share their reasons, and the summary of a table."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rgld import RGLD, load
+from rgld._explain.groups import _members
+from rgld._explain.words import Value, shared_reason, usual_range, way
+
+
+def test_rows_join_the_group_they_overlap_with():
+    a, b, c = (0, "x"), (1, "far above usual"), (2, "y")
+    # The third overlaps with the first by 0.5, the fourth with the first by 0.3 only and with the second by 0.6.
+    weights = [{a: 0.7, b: 0.3}, {c: 1.0}, {a: 0.5, c: 0.5}, {b: 0.3, c: 0.6, (3, ""): 0.1}]
+    assert _members(weights) == [[0, 2], [1, 3]]
+
+
+def test_rows_without_reasons_are_alone():
+    assert _members([{}, {}, {(0, ""): 1.0}]) == [[0], [1], [2]]
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Return 900 orders; 30 from two shops never used otherwise, 4 far too large, one far too small."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "shop": rng.choice(["Bern", "Genf", "Chur"], 900),
+            "amount": rng.normal(50.0, 5.0, 900).round(2),
+            "items": rng.integers(1, 6, 900),
+        }
+    )
+    frame.loc[range(0, 900, 30), "shop"] = ["Zug", "Visp"] * 15
+    frame.loc[[1, 2, 3, 4], "amount"] = [900.0, 950.5, 990.0, 1000.0]
+    frame.loc[5, "amount"] = -800.0
+    return frame
+
+
+def test_one_finding_for_one_reason(table):
+    detector = RGLD.plus(random_state=0).fit(table)
+    explanation = detector.explain(table)
+    groups = explanation.groups([0, 30, 60, 90, 1, 2, 3, 4, 5])
+    by_reason = {group.reasons[0]: set(group.rows) for group in groups}
+    assert by_reason == {
+        "shop 'Zug' seen 15 times in 900 rows": {0, 60},
+        "shop 'Visp' seen 15 times in 900 rows": {30, 90},
+        "amount from 900 to 1,000, far above usual (usually 40.56 to 59.63)": {1, 2, 3, 4},
+        "amount -800 is far below usual (usually 40.56 to 59.63)": {5},
+    }
+    assert [explanation.anomaly_score[list(group.rows)].tolist() for group in groups] == [
+        sorted(explanation.anomaly_score[list(group.rows)].tolist(), reverse=True) for group in groups
+    ]
+
+
+def test_two_rare_values_are_named_together(table):
+    """If the rows share more than half of their reasons, and not the value of one column."""
+    frame = table.assign(paid=np.where(table["shop"].isin(["Zug", "Visp"]), "cash", "card"), at=table["shop"].str[0])
+    frame.loc[frame["paid"] == "cash", "at"] = "night"
+    explanation = RGLD.plus(random_state=0).fit(frame).explain(frame)
+    (group,) = explanation.groups(range(0, 900, 30))
+    assert len(group) == 30 and "shop 'Visp' or 'Zug'" in group.reasons
+    assert "paid 'cash' seen 30 times in 900 rows" in group.reasons
+
+
+def test_groups_hold_every_row_once(table, tmp_path):
+    detector = RGLD.plus(random_state=0).fit(table)
+    detector.save(tmp_path / "m.rgld")
+    groups = detector.explain(table).groups()
+    assert sorted(row for group in groups for row in group.rows) == list(range(len(table)))
+    assert load(tmp_path / "m.rgld").explain(table).groups() == groups
+    assert detector.explain(table).groups([]) == []
+    with pytest.raises(IndexError):
+        detector.explain(table).groups([len(table)])
+
+
+def test_a_reason_that_few_rows_of_a_group_have_is_not_shared(table):
+    detector = RGLD.plus(random_state=0).fit(table)
+    rows = table.iloc[[1, 2, 3, 4]].copy()
+    rows.iloc[0, 0] = "Atlantis"
+    (group,) = [group for group in detector.explain(rows).groups() if len(group) > 1]
+    assert not any("Atlantis" in reason for reason in group.reasons)
+
+
+# The words.
+
+
+def encoding_of(frame):
+    detector = RGLD.fast(random_state=0).fit(frame)
+    return detector.model_.encoding, detector.model_.kept_rows.rows
+
+
+def test_ways():
+    frame = pd.DataFrame({"x": [None, *np.arange(99.0)], "c": ["a", "b"] * 50})
+    encoding, kept = encoding_of(frame)
+    usual = usual_range(encoding, 0, kept)
+    low, high = usual
+    assert way(encoding, 0, Value(high + 1, "?"), usual) == "above usual"
+    assert way(encoding, 0, Value(high + 2 * (high - low), "?"), usual) == "far above usual"
+    assert way(encoding, 0, Value(low - 1, "?"), usual) == "below usual"
+    assert way(encoding, 0, Value(50.0, "50"), usual) == "50"
+    assert way(encoding, 0, Value(np.nan, ""), usual) == ""
+    assert way(encoding, 1, Value(np.nan, "b"), usual_range(encoding, 1, kept)) == "b"
+
+
+def test_far_is_said_if_all_are():
+    frame = pd.DataFrame({"x": np.sqrt(np.arange(10_000.0))[::100], "y": np.arange(100.0) % 7})
+    encoding, kept = encoding_of(frame)
+    low, high = (f"{bound:.4g}" for bound in usual_range(encoding, 0, kept))
+    both = [Value(110.0, "110"), Value(900.0, "900")]
+    assert shared_reason(encoding, 0, both, kept) == f"x from 110 to 900, above usual (usually {low} to {high})"
+    assert shared_reason(encoding, 0, both[:1] * 3, kept) == f"x 110 is above usual (usually {low} to {high})"

@@ -1,0 +1,98 @@
+"""Relations in model files: forged ones are refused, and files of earlier versions have none."""
+
+import numpy as np
+import pytest
+
+from rgld import RGLD, ModelFileError, load
+from rgld._modelfile.layout import arrays_of
+
+from ..files.house.cases import FOLDER
+from ..fit.relation_tables import related
+from .model_files import SMALL, joined, set_parameter, split
+
+SETTINGS = {**SMALL, "relations": True, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def content(tmp_path_factory):
+    path = tmp_path_factory.mktemp("relations") / "m.rgld"
+    RGLD(**SETTINGS).fit(related()).save(path)
+    return path.read_bytes()
+
+
+def forged(content, name, value, at=0):
+    header, data = split(content)
+    entry = header[f"relations.{name}"]
+    dtype = {"F64": "<f8", "I64": "<i8", "I32": "<i4"}[entry["dtype"]]
+    start, stop = entry["data_offsets"]
+    array = np.frombuffer(data[start:stop], dtype).copy()
+    array[at] = value
+    return joined(header, data[:start] + array.tobytes() + data[stop:])
+
+
+FORGED = [
+    ("numbers.target", 99),
+    ("numbers.target", -1),
+    ("numbers.target", 6),  # a category
+    ("numbers.partner", 99),
+    ("numbers.partner_code", 5),  # of a number that has no levels
+    ("numbers.when", 0),
+    ("numbers.is_log", 2),
+    ("numbers.weight", np.nan),
+    ("numbers.weight", 1e200),
+    ("numbers.constant", np.inf),
+    ("numbers.limit", 0.0),
+    ("numbers.limit", 1e-199),  # below the distance that 99 % of the rows keep
+    ("numbers.decade", 0.0),
+    ("numbers.strength", 1e9),
+    ("numbers.n_broken", 10**6),
+    ("numbers.n_rows", 10**6),
+    ("orders.low", 7),
+    ("orders.high", 99),
+    ("pairs.first_code", 2),
+    ("pairs.second", 2),
+    ("pairs.usual_code", 7),
+    ("determined.n_values", 2**20),
+    ("determined.by_code", 99),
+    ("determined.by_code", 5),  # not increasing
+    ("determined.expected_code", 4),
+    ("determined.column", 99),
+    ("evidence.of_rows", 19.0),  # not sorted
+    ("evidence.of_rows", np.nan),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), FORGED)
+def test_forged_relations_are_refused(content, tmp_path, name, value):
+    path = tmp_path / "forged.rgld"
+    path.write_bytes(forged(content, name, value))
+    with pytest.raises(ModelFileError) as error:
+        load(path)
+    assert "\n" not in str(error.value) and len(str(error.value)) < 300
+
+
+def test_a_file_without_its_relations_is_refused(content, tmp_path):
+    header, data = split(content)
+    for forged_header in (
+        set_parameter(header, "n_relation_rows", 0),
+        {name: entry for name, entry in header.items() if name != "relations.numbers.target"},
+        {name: entry for name, entry in header.items() if name != "relations.orders.high"},
+    ):
+        (tmp_path / "m.rgld").write_bytes(joined(forged_header, data))
+        with pytest.raises(ModelFileError):
+            load(tmp_path / "m.rgld")
+
+
+def test_files_of_earlier_versions_have_no_relations():
+    detector = load(FOLDER / "plus.rgld")
+    assert detector.relations is False and detector.relations_ == () and detector.model_.relations is None
+
+
+def test_the_file_says_all_again(content, tmp_path):
+    (tmp_path / "m.rgld").write_bytes(content)
+    detector = load(tmp_path / "m.rgld")
+    detector.save(tmp_path / "again.rgld")
+    assert (tmp_path / "again.rgld").read_bytes() == content
+    fitted = RGLD(**SETTINGS).fit(related())
+    for name, array in arrays_of(fitted.model_).items():
+        np.testing.assert_array_equal(arrays_of(detector.model_)[name], array, err_msg=name)

@@ -1,0 +1,32 @@
+"""What a release checks before it is published."""
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+import rgld
+
+SCRIPT = Path(__file__).parents[1] / ".ci" / "check_release.py"
+pytestmark = pytest.mark.skipif(not SCRIPT.exists(), reason="the tests run outside the repository")
+
+
+def test_version_citation_and_changelog_agree_now():
+    assert runpy.run_path(str(SCRIPT))["faults"](f"v{rgld.__version__}") == []
+
+
+def test_a_tag_of_another_version_is_refused():
+    (fault,) = runpy.run_path(str(SCRIPT))["faults"]("v99.0.0")
+    assert "v99.0.0" in fault and f"expected v{rgld.__version__}" in fault
+
+
+def test_a_version_without_its_section_of_the_changelog_is_refused(tmp_path):
+    (tmp_path / ".ci").mkdir()
+    (tmp_path / "src" / "rgld").mkdir(parents=True)
+    (tmp_path / "src" / "rgld" / "__init__.py").write_text('__version__ = "1.2.3"\n')
+    (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## 1.2.30\n")
+    (tmp_path / "CITATION.cff").write_text("version: 1.2.2\n")
+    copy = tmp_path / ".ci" / SCRIPT.name
+    copy.write_text(SCRIPT.read_text())
+    found = runpy.run_path(str(copy))["faults"]("v1.2.3")
+    assert [fault.split()[0] for fault in found] == ["CHANGELOG.md", "CITATION.cff"]
