@@ -21,6 +21,8 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import roc_auc_score
 
 from rgld import RGLD
+from rgld._fit.sampling import split_rows
+from rgld._params import Parameters
 
 D = 10
 PRESETS = {"RGLD.plus()": RGLD.plus, "RGLD()": RGLD}
@@ -217,7 +219,7 @@ def training_rows() -> str:
             for seed, rng in seeds(200):
                 X = normal(rng, n)
                 detector = make(calibration_fraction=0.5, random_state=seed).fit(X)
-                held_out = detector._split(X, seed)[1]
+                held_out = split_rows(len(X), X.shape[1], Parameters.of(detector), seed)[1]
                 groups = (np.delete(X, held_out, axis=0), X[held_out], normal(rng, n))
                 shares.append([float(np.mean(detector.p_values(group) <= 0.05)) for group in groups])
             rows.append([f"{n:,}", preset, *(mean(list(column)) for column in zip(*shares, strict=True))])

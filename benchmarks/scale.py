@@ -24,10 +24,10 @@ import numpy as np
 import polars as pl
 
 from rgld import RGLD
-from rgld._sampling import SAMPLE_ROWS
+from rgld._fit.sampling import MAX_SAMPLE_ROWS
 
 HERE = Path(__file__).parent
-LINES, EXACT = HERE / "results" / "scale.jsonl", HERE / "results" / "scale-exact.jsonl"
+LINES, EXACT = HERE / "scale" / "lines.jsonl", HERE / "scale" / "exact.jsonl"
 PAGE, PLOT = HERE.parent / "docs" / "scale.md", HERE.parent / "docs" / "scale.png"
 N_COLUMNS = 20
 ROWS_PER_FILE = 500_000
@@ -165,7 +165,7 @@ def exact(data: Path) -> None:
     for path in sorted(data.glob("*.npz")):
         with np.load(path) as file:
             X, y = file["X"], file["y"]
-        if len(X) <= SAMPLE_ROWS:
+        if len(X) <= MAX_SAMPLE_ROWS:
             continue
         for name, make in (("RGLD", RGLD), ("plus", RGLD.plus)):
             memory = make(random_state=0).fit(X).anomaly_score(X)
@@ -189,7 +189,7 @@ def sketch() -> None:
     """Compare a KLL sketch with counting at known knots (needs `pip install datasketches`)."""
     from datasketches import kll_floats_sketch
 
-    from rgld._counts import draw_knots
+    from rgld._fit.counts import draw_knots
     from rgld._kernels import count_scores
 
     values = np.random.default_rng(0).normal(size=(1, 1_000_000)).astype(np.float32)
@@ -198,7 +198,7 @@ def sketch() -> None:
     sketches[0].update(values[0])
     updated = time.perf_counter()
     sketches[1].update(values[0])
-    knots = draw_knots(values[:, :SAMPLE_ROWS], values.shape[1]).values
+    knots = draw_knots(values[:, :MAX_SAMPLE_ROWS], values.shape[1]).values
     begun = time.perf_counter()
     count_scores(values, knots, 1)
     print(f"KLL: {1e3 * (updated - start):.0f} ns a value, {1e3 * (time.perf_counter() - begun):.0f} ns counted")

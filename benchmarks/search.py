@@ -1,4 +1,4 @@
-"""The search behind `RGLD.plus()`: every candidate on two collections of labelled tables, rerunnable.
+"""The search behind the first edition of `RGLD.plus()`: all candidates on two collections of tables, rerunnable.
 
     python benchmarks/search.py run --adbench FOLDER --tables FOLDER
     python benchmarks/search.py time --adbench FOLDER
