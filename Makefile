@@ -1,20 +1,36 @@
 # Every target installs what it needs into its own .venv; Python 3.11+, pip, make and a C++ compiler are enough.
 PYTHON ?= python3
 BIN := .venv/bin
-TWIN_TESTS := $(addprefix tests/test_,twin.py frozen.py parts.py contract.py persist.py bad_input.py)
+CXX_FILES := $(wildcard core/*.cpp core/*.h benchmarks/*.cpp tests/native/*.cpp)
+TWIN_TESTS := tests/test_twin.py tests/test_frozen.py tests/test_house.py tests/fit/test_views.py \
+	tests/kernels/test_elementary.py tests/model tests/test_contract.py tests/modelfile tests/test_bad_input.py
 
-.PHONY: demo test check check-native format benchmark wheel results clean
+# A file's tests run in one process, one after the other: what they fit and start is fitted and started once.
+TEST = $(BIN)/python -m pytest -n auto --dist loadfile
+EXHAUSTIVE = -m "exhaustive or hypothesis" --hypothesis-profile=all
+
+# Compiles a program that calls the core without Python, with the kernels that run on any processor.
+COMPILE_CORE = g++ -std=c++17 -ffp-contract=off -fno-math-errno -Wall -Wextra -Wno-psabi -pthread -Icore \
+	-DRGLD_NAMESPACE=rgld_baseline '-DRGLD_NAME="baseline"' -DRGLD_LANES=4
+
+.PHONY: demo test test-all check check-native check-threads coverage time-sorts fuzz format benchmark history lock wheel sdist results oddbench clean
 
 demo: .venv/.installed
 	$(BIN)/python examples/demo.py
 
 test: .venv/.installed-dev
-	$(BIN)/python -m pytest -n auto
-	RGLD_KERNELS=numpy $(BIN)/python -m pytest -n auto $(TWIN_TESTS)
+	$(TEST)
+	RGLD_KERNELS=numpy $(TEST) $(TWIN_TESTS)
+
+# And what is exhaustive: more examples of every property, more random files, detectors that take long to compile.
+test-all: test
+	$(TEST) $(EXHAUSTIVE)
+	RGLD_KERNELS=numpy $(TEST) $(EXHAUSTIVE) $(TWIN_TESTS)
 
 check: .venv/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run --Werror $(CXX_FILES)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -30,12 +46,51 @@ check-native: .venv/.installed-dev
 		--config-settings cmake.define.RGLD_SANITIZE=ON .
 	$(SANITIZED) -c 'from rgld._kernels import _core; print(_core.__file__)' | tee build/sanitized/tested
 	grep --quiet '^$(CURDIR)/build/sanitized/' build/sanitized/tested
-	$(SANITIZED) -m pytest --quiet --capture=no -m "not own_process" tests/test_kernels.py tests/test_merging.py
-	RGLD_CPU=baseline $(SANITIZED) -m pytest --quiet --capture=no -m "not own_process" tests/test_kernels.py -k "any_values or any_projection or several or standardized"
+	$(SANITIZED) -m pytest --quiet --capture=no -m "not own_process" tests/kernels/test_kernels.py tests/kernels/test_leverage.py \
+		tests/kernels/test_changing_arrays.py tests/fit/test_merging.py
+	RGLD_CPU=baseline $(SANITIZED) -m pytest --quiet --capture=no -m "not own_process" tests/kernels/test_kernels.py -k "any_values or any_projection or several or standardized"
+
+# Which lines the tests run: Python by coverage.py, C++ by gcov. Pages: build/coverage/python and build/coverage/cpp.html.
+# Tests that start processes of their own are left out: those would run the usual core. A line of the core that is
+# compiled for several instruction sets counts once. gcov misses nanobind's headers, which are not ours, and says so.
+COVERAGE_TESTS ?= tests
+coverage: SITE = $(shell $(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+coverage: .venv/.installed-dev
+	$(INSTALL) --group coverage
+	rm -rf build/covered build/covered-objects build/coverage
+	mkdir -p build/coverage
+	CC=gcc CXX=g++ $(BIN)/python -m pip install --quiet --no-deps --target build/covered \
+		--config-settings cmake.define.RGLD_COVERAGE=ON --config-settings build-dir=build/covered-objects .
+	COVERAGE_FILE=build/coverage/data PYTHONPATH=$(CURDIR)/build/covered:$(SITE) RGLD_KERNELS=native $(BIN)/python -S -m pytest \
+		--quiet -p no:cacheprovider -m "not own_process and not exhaustive" --cov=rgld --cov-report=term \
+		--cov-report=html:build/coverage/python $(COVERAGE_TESTS)
+	$(BIN)/python -m gcovr --root . --filter core/ --exclude core/bindings.cpp --merge-lines --exclude-throw-branches \
+		--gcov-ignore-errors=source_not_found --gcov-ignore-errors=no_working_dir_found \
+		--print-summary --txt build/coverage/cpp.txt --html-details build/coverage/cpp.html build/covered-objects
+
+# The core's own threads with the thread sanitizer of GCC.
+check-threads:
+	mkdir -p build
+	$(COMPILE_CORE) -O1 -g -fsanitize=thread $(filter-out core/bindings.cpp,$(wildcard core/*.cpp)) \
+		tests/native/threads.cpp -o build/threads
+	TSAN_OPTIONS=halt_on_error=1 build/threads
+
+# Damaged and forged input for so many seconds each: model files, streams, CSV, Parquet, arrays, tables. What breaks lies
+# in build/fuzz. FUZZ_SEED=0 gives the same inputs every time, FUZZ_TARGETS="csv parquet" attacks only these.
+FUZZ_SECONDS ?= 60
+fuzz: .venv/.installed-dev
+	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS) $(if $(FUZZ_SEED),--seed $(FUZZ_SEED)) $(FUZZ_TARGETS)
 
 format: .venv/.installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(CXX_FILES)
+
+# What each sort of the core gains, in ratios.
+time-sorts:
+	mkdir -p build
+	$(COMPILE_CORE) -O3 core/dispatch.cpp core/kernels.cpp core/table.cpp benchmarks/sorts.cpp -o build/sorts
+	build/sorts
 
 # With RGLD_DATA set to the folder of the datasets, half an hour; without, on synthetic tables.
 benchmark: .venv/.installed-dev
@@ -52,18 +107,43 @@ wheel:
 	cd build/wheel && venv/bin/python -I -c 'from rgld._kernels import _core; print(_core.__file__)'
 	cd build/wheel && venv/bin/python -I -m pytest --quiet test_minimal.py
 
+# The sdist as a release has it: complete, and with a description that PyPI shows.
+sdist: .venv/.installed-dev
+	$(INSTALL) --group release
+	rm -rf dist/*.tar.gz
+	$(BIN)/python -m build --sdist --outdir dist .
+	$(BIN)/python -m twine check --strict dist/*.tar.gz
+
+# Speed of this commit, kept in benchmarks/asv/results: docs/history.md. ASV="--quick" only tries the benchmarks.
+history: .venv/.installed-dev
+	$(INSTALL) --group history
+	cd benchmarks/asv && ../../$(BIN)/python -m asv machine --yes
+	cd benchmarks/asv && ../../$(BIN)/python -m asv run --python=same --set-commit-hash $$(git rev-parse HEAD) $(ASV)
+
+# The page of the second study, from its lines.
+oddbench: .venv/.installed-dev
+	$(BIN)/rgld bench oddbench benchmarks/oddbench/others benchmarks/oddbench/plus --out docs/oddbench.md
+
 results: .venv/.installed-dev
 	$(BIN)/rgld bench results benchmarks/results --out docs/results.md
+
+# With PINNED=1, the versions of requirements-dev.lock are installed instead of the newest ones.
+INSTALL = $(BIN)/python -m pip install --quiet $(if $(PINNED),--constraint requirements-dev.lock)
 
 .venv/.installed: pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --editable '.[cli]'
+	$(INSTALL) --editable '.[cli]'
 	touch $@
 
 .venv/.installed-dev: .venv/.installed
-	$(BIN)/python -m pip install --quiet --editable '.[all]' --group dev
+	$(INSTALL) --editable '.[all]' --group dev
 	touch $@
+
+# Writes down the versions that are installed now.
+lock: .venv/.installed-dev
+	echo '# Versions of the development environment, made by `make lock`; `make PINNED=1 test` installs these.' > requirements-dev.lock
+	$(BIN)/python -m pip freeze --quiet --exclude-editable --exclude pip --exclude setuptools >> requirements-dev.lock
 
 clean:
 	rm -rf .venv build dist
