@@ -1,7 +1,8 @@
-"""How tests run: how many examples hypothesis tries, and where examples in docstrings and README may write files."""
+"""How tests run: examples of hypothesis, random numbers, and where examples of docstrings and README write files."""
 
 import contextlib
 
+import numpy as np
 import pytest
 
 with contextlib.suppress(ImportError):  # a wheel is tried with pytest alone
@@ -11,6 +12,12 @@ with contextlib.suppress(ImportError):  # a wheel is tried with pytest alone
     settings.register_profile("quick", max_examples=30, deadline=None)
     settings.register_profile("all", max_examples=150, deadline=None)
     settings.load_profile("quick")
+
+
+@pytest.fixture
+def rng():
+    """A generator of the test's own: what it draws does not depend on which tests ran before it."""
+    return np.random.default_rng(0)
 
 
 @pytest.fixture(autouse=True)

@@ -92,6 +92,24 @@ def test_a_constant_has_one_meaning():
     assert not {name: where for name, where in places.items() if len(where) > 1}
 
 
+def test_every_test_draws_from_its_own_generator():
+    """A generator that tests share gives them other numbers, depending on which tests ran before in the process."""
+    for path in (ROOT / "tests").rglob("*.py"):
+        module = ast.parse(path.read_text())
+        shared = {
+            target.id
+            for statement in module.body
+            if isinstance(statement, ast.Assign)
+            and re.search(r"(default_rng|RandomState|Random)\([^()]*\)$", ast.unparse(statement.value))
+            for target in statement.targets
+        }
+        for function in [node for node in ast.walk(module) if isinstance(node, (ast.FunctionDef, ast.Lambda))]:
+            used = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
+            assert not used & shared, f"{path}: line {function.lineno} uses {used & shared} of the module"
+        imported = {name.name for node in ast.walk(module) if isinstance(node, ast.ImportFrom) for name in node.names}
+        assert "RNG" not in imported, f"{path} imports a generator of another module"
+
+
 @pytest.mark.parametrize("name", ["cuda", "NumPy"])
 def test_an_unknown_kernel_is_refused(name):
     result = run("from rgld import RGLD", RGLD_KERNELS=name)

@@ -18,8 +18,6 @@ pytest.importorskip("typer", reason="the command needs the extra 'cli'")
 
 from .command import COMMAND, installed_rgld, rgld
 
-RNG = np.random.default_rng(0)
-
 
 def payments(n=400, seed=0):
     rng = np.random.default_rng(seed)
@@ -110,8 +108,8 @@ def test_standard_input_and_output(folder):
     assert code == 0 and pl.read_csv(out.encode()).columns[0] == "row"
 
 
-def test_npz(tmp_path):
-    X = RNG.normal(size=(200, 3))
+def test_npz(tmp_path, rng):
+    X = rng.normal(size=(200, 3))
     y = np.zeros(200, int)
     X[5], y[5] = 9.0, 1
     np.savez(tmp_path / "t.npz", X=X, y=y)
@@ -271,8 +269,8 @@ def test_columns_can_be_read_otherwise(folder, tmp_path):
     assert kinds == {"id": "dropped", "amount": "number", "city": "category", "when": "time", "age": "category"}
 
 
-def test_infinities_are_clipped_on_request(tmp_path):
-    frame = pl.DataFrame({"a": RNG.normal(size=60), "b": RNG.normal(size=60)})
+def test_infinities_are_clipped_on_request(tmp_path, rng):
+    frame = pl.DataFrame({"a": rng.normal(size=60), "b": rng.normal(size=60)})
     frame[3, "a"] = np.inf
     frame.write_parquet(tmp_path / "t.parquet")
     code, _, error = rgld("fit", tmp_path / "t.parquet", "-m", tmp_path / "m.rgld")
@@ -300,8 +298,8 @@ def test_infinities_change_no_other_row(folder, tmp_path):
     assert "amount: 1 values cannot be read and count as missing, such as 'unknown'" in error
 
 
-def test_a_model_of_an_array_scores_files(tmp_path):
-    X = RNG.normal(size=(100, 2))
+def test_a_model_of_an_array_scores_files(tmp_path, rng):
+    X = rng.normal(size=(100, 2))
     X[5] = 9.0
     detector = RGLD.fast(random_state=0).fit(X)
     detector.save(tmp_path / "m.rgld")
@@ -311,10 +309,10 @@ def test_a_model_of_an_array_scores_files(tmp_path):
     np.testing.assert_array_equal(scores_of(tmp_path / "s.csv"), detector.anomaly_score(X))
 
 
-def test_rows_are_explained_by_id(tmp_path):
-    x = np.append(RNG.normal(size=59), 30.0)
+def test_rows_are_explained_by_id(tmp_path, rng):
+    x = np.append(rng.normal(size=59), 30.0)
     frame = pl.DataFrame(
-        {"score": ["twice" if i in (0, 59) else f"r{i}" for i in range(60)], "x": x, "y": RNG.normal(size=60)}
+        {"score": ["twice" if i in (0, 59) else f"r{i}" for i in range(60)], "x": x, "y": rng.normal(size=60)}
     )
     frame.write_csv(tmp_path / "t.csv")
     code, out, error = rgld(
@@ -334,12 +332,12 @@ def test_an_error_moves_no_cursor(tmp_path):
 FORMULAS = ["=1+1", "+cmd", "-cmd", "@SUM(A1)", "\tx", '=HYPERLINK("http://x")']
 
 
-def test_no_formula_reaches_a_spreadsheet(tmp_path):
+def test_no_formula_reaches_a_spreadsheet(tmp_path, rng):
     n = 60
     frame = pl.DataFrame(
         {
             "=id": (FORMULAS * 10)[:n],
-            "x": RNG.normal(size=n),
+            "x": rng.normal(size=n),
             "=note": ["=2+2" if i % 2 else "plain" for i in range(n)],
             "small": ["-5" if i % 3 else "6" for i in range(n)],
         }
@@ -355,10 +353,10 @@ def test_no_formula_reaches_a_spreadsheet(tmp_path):
     assert any(row[0] == "'=1+1" for row in rows)
 
 
-def test_control_characters_do_not_reach_the_terminal(tmp_path):
+def test_control_characters_do_not_reach_the_terminal(tmp_path, rng):
     n = 60
     names = [f"row\x1b[31m{i}" for i in range(n)]
-    pl.DataFrame({"id": names, "x": RNG.normal(size=n)}).write_csv(tmp_path / "t.csv")
+    pl.DataFrame({"id": names, "x": rng.normal(size=n)}).write_csv(tmp_path / "t.csv")
     code, out, error = rgld("score", tmp_path / "t.csv", "--id", "id")
     assert code == 0, error
     assert "\x1b" not in out

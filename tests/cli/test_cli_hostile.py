@@ -182,12 +182,12 @@ def test_compressions_that_are_unpacked_all_at_once(table, compression, monkeypa
     assert_one_line(code, error, "is compressed in a way that NumPy does not write: use numpy.savez_compressed")
 
 
-def test_arrays_larger_than_the_memory_allowed(table, monkeypatch):
+def test_arrays_larger_than_the_memory_allowed(table, monkeypatch, rng):
     monkeypatch.setattr(_memory, "MIN_ALLOWED", 2**20)
-    (table.parent / "t.npz").write_bytes(npz_of({"X": RNG.normal(size=(2**16, 2)), "v": RNG.normal(size=2**16)}))
-    np.save(table.parent / "t.npy", RNG.normal(size=(2**16, 3)))
-    pl.DataFrame(RNG.normal(size=(2**16, 3))).write_parquet(table.parent / "t.parquet")
-    pl.DataFrame(RNG.normal(size=(2**16, 3))).write_ipc(table.parent / "t.arrow")
+    (table.parent / "t.npz").write_bytes(npz_of({"X": rng.normal(size=(2**16, 2)), "v": rng.normal(size=2**16)}))
+    np.save(table.parent / "t.npy", rng.normal(size=(2**16, 3)))
+    pl.DataFrame(rng.normal(size=(2**16, 3))).write_parquet(table.parent / "t.parquet")
+    pl.DataFrame(rng.normal(size=(2**16, 3))).write_ipc(table.parent / "t.arrow")
     for name in ("t.npz", "t.npy", "t.parquet", "t.arrow"):
         code, _, error = rgld("score", name, "--memory", 0.001, folder=table.parent)
         assert_one_line(
@@ -330,8 +330,8 @@ SMALL_FILES = "ulimit -f 32"
 """No file can grow beyond 16 KiB (32 KiB in some shells), as on a full disk."""
 
 
-def test_a_full_disk(table):
-    frame = pl.DataFrame({"id": [f"{i:064d}" for i in range(5000)], "a": RNG.normal(size=5000)})
+def test_a_full_disk(table, rng):
+    frame = pl.DataFrame({"id": [f"{i:064d}" for i in range(5000)], "a": rng.normal(size=5000)})
     frame.write_csv(table.parent / "t.csv")
     for name in ("s.csv", "s.parquet", "s.arrow"):
         arguments = ("score", "t.csv", "--id", "id", "-q", "-o", name)
@@ -355,8 +355,8 @@ def test_a_full_temporary_folder(table):
         assert " is full: free some space" in error
 
 
-def test_standard_output_that_is_not_utf8(table):
-    frame = pl.DataFrame({"id": [f"Köln {i}" for i in range(60)], "a": RNG.normal(size=60)})
+def test_standard_output_that_is_not_utf8(table, rng):
+    frame = pl.DataFrame({"id": [f"Köln {i}" for i in range(60)], "a": rng.normal(size=60)})
     frame.write_csv(table.parent / "t.csv")
     arguments = ("score", "t.csv", "--id", "id")
     code, out, error = installed_rgld(*arguments, folder=table.parent, environment={"PYTHONIOENCODING": "ascii"})
@@ -368,9 +368,9 @@ def test_standard_output_that_is_not_utf8(table):
 
 
 @pytest.mark.parametrize("out", ["-", "/dev/stdout", "/dev/fd/1"])
-def test_no_escape_sequence_reaches_a_terminal(table, out):
+def test_no_escape_sequence_reaches_a_terminal(table, out, rng):
     pty = pytest.importorskip("pty")
-    pl.DataFrame({"id": [f"\x1b[31m{i}" for i in range(60)], "a": RNG.normal(size=60)}).write_csv(
+    pl.DataFrame({"id": [f"\x1b[31m{i}" for i in range(60)], "a": rng.normal(size=60)}).write_csv(
         table.parent / "t.csv"
     )
     ours, theirs = pty.openpty()
@@ -433,8 +433,8 @@ def test_corrupt_headers_of_arrays(table, what):
         assert_one_line(code, error, name)
 
 
-def test_other_corrupt_arrays(table):
-    good = npz_of({"X": RNG.normal(size=(60, 2))}, zipfile.ZIP_DEFLATED)
+def test_other_corrupt_arrays(table, rng):
+    good = npz_of({"X": rng.normal(size=(60, 2))}, zipfile.ZIP_DEFLATED)
     (table.parent / "method.npz").write_bytes(good.replace(b"\x08\x00", b"\x63\x00"))  # an unknown compression
     flags = good.index(b"PK\x01\x02") + 8  # in the list of members
     (table.parent / "secret.npz").write_bytes(good[:flags] + b"\x01" + good[flags + 1 :])  # claims to be encrypted

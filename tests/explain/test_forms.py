@@ -12,17 +12,17 @@ import pytest
 
 from rgld import RGLD, TableError
 
-RNG = np.random.default_rng(0)
 N = 300
 
 
 @pytest.fixture(scope="module")
 def table():
+    rng = np.random.default_rng(0)
     frame = pd.DataFrame(
         {
-            "amount": RNG.normal(50.0, 5.0, N).round(2),
-            "shop": RNG.choice(["Bern", "Genf", "Chur"], N),
-            "items": RNG.integers(1, 6, N),
+            "amount": rng.normal(50.0, 5.0, N).round(2),
+            "shop": rng.choice(["Bern", "Genf", "Chur"], N),
+            "items": rng.integers(1, 6, N),
         },
         index=[f"order {i}" for i in range(N)],
     )
@@ -197,10 +197,10 @@ class Tags(HTMLParser):
         self.text.append(data)
 
 
-def test_values_are_text_in_a_notebook():
+def test_values_are_text_in_a_notebook(rng):
     evil = "<script>alert(1)</script><img src=x onerror=alert(2)>&amp;\"'"
     names = ["a", "b", "a"]
-    frame = pd.DataFrame({evil: RNG.choice(names, 200), "y": RNG.normal(size=200)})
+    frame = pd.DataFrame({evil: rng.choice(names, 200), "y": rng.normal(size=200)})
     frame.iloc[3, 0] = evil
     explanation = RGLD.plus(random_state=0).fit(frame).explain(frame)
     page = Tags()
@@ -243,8 +243,8 @@ def test_a_waterfall_sums_to_the_mean_evidence(plt, detector, table):
     assert ax.get_title("left") == f"row 7: score {explanation.anomaly_score[7]:.4f}"
 
 
-def test_many_columns_and_odd_names_in_a_waterfall(plt):
-    frame = pd.DataFrame(RNG.normal(size=(200, 30)), columns=[f"$x^{j} \x07" for j in range(30)])
+def test_many_columns_and_odd_names_in_a_waterfall(plt, rng):
+    frame = pd.DataFrame(rng.normal(size=(200, 30)), columns=[f"$x^{j} \x07" for j in range(30)])
     frame.iloc[3] += 6.0
     ax = RGLD.plus(random_state=0).fit(frame).explain(frame).plot(3)
     ax.figure.canvas.draw()  # a formula that matplotlib cannot read would fail here

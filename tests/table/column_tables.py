@@ -13,9 +13,6 @@ from rgld._table.encoding import encode_columns
 from rgld._table.infer import infer_encoding
 from rgld._table.schema import read_training_table
 
-RNG = np.random.default_rng(0)
-
-
 NOON = dt.datetime(2024, 3, 4, 12, 30, 15, tzinfo=dt.UTC).timestamp()
 
 
@@ -51,7 +48,7 @@ def encoded(values, new=None, asked=None):
     return encode_columns(encoding, [column, beside])[:, :-1]
 
 
-FLOATS = RNG.normal(size=30).round(3)
+FLOATS = np.random.default_rng(0).normal(size=30).round(3)
 
 
 def objects(cells):

@@ -8,8 +8,9 @@ import pytest
 from rgld import RGLD
 from rgld._table.names import says_code, says_number_of_a_thing, words_of
 
-from .column_tables import RNG, reading
+from .column_tables import reading
 
+RNG = np.random.default_rng(0)  # for the tables below; a test draws from the fixture `rng`
 N = 400
 CODES = {
     "CustomerID": RNG.integers(12_000, 12_080, N),
@@ -47,12 +48,12 @@ QUANTITIES = {
 
 
 @pytest.mark.parametrize("name", CODES)
-def test_whole_numbers_under_the_name_of_a_code_are_categories(name):
+def test_whole_numbers_under_the_name_of_a_code_are_categories(name, rng):
     column = reading(CODES[name], name=name)
     assert column.kind == "category" and column.note == "a code, by its name: 'number' reads it as a quantity"
     assert reading(CODES[name], "number", name=name).kind == "number", "the user overrules it"
     assert reading(CODES[name] + 0.5, name=name).kind == "number", "codes are whole numbers"
-    with_gaps = np.where(RNG.random(N) < 0.1, np.nan, CODES[name])
+    with_gaps = np.where(rng.random(N) < 0.1, np.nan, CODES[name])
     assert reading(with_gaps, name=name).kind == "category", "pandas makes floats of integers with gaps"
 
 
@@ -61,8 +62,8 @@ def test_other_whole_numbers_are_quantities(name):
     assert reading(QUANTITIES[name], name=name).kind == "number"
 
 
-def test_hardly_any_code_twice_is_an_id():
-    zips = np.append(RNG.choice(10**5, 99, replace=False) + 10**5, 10**5)
+def test_hardly_any_code_twice_is_an_id(rng):
+    zips = np.append(rng.choice(10**5, 99, replace=False) + 10**5, 10**5)
     column = reading(np.append(zips[:-2], zips[:2]), name="insured_zip")
     assert column.kind == "dropped" and column.note.startswith("it is an id (a code, by its name): ")
     assert column.note.endswith("values in 100 rows")
@@ -88,8 +89,8 @@ def test_digits_with_leading_zeros(strings, kind):
     assert reading(strings * 20, name="x").kind == kind
 
 
-def test_zeros_and_ones_are_truth_values():
-    assert reading(RNG.integers(0, 2, 50)).kind == "boolean"
+def test_zeros_and_ones_are_truth_values(rng):
+    assert reading(rng.integers(0, 2, 50)).kind == "boolean"
     assert reading([0.0, 1.0, None] * 20).kind == "boolean"
     assert reading(["0", "1"] * 20).kind == "boolean"
     for others in ([1, 2], [0, 1, 2], [0, 0.5, 1], [-1, 1]):
@@ -97,8 +98,8 @@ def test_zeros_and_ones_are_truth_values():
     assert reading([0, 1] * 20, "number").kind == "number"
 
 
-def test_truth_values_score_as_the_numbers_and_read_as_words():
-    frame = pd.DataFrame({"x": RNG.normal(size=300), "senior": (RNG.random(300) < 0.03).astype(int)})
+def test_truth_values_score_as_the_numbers_and_read_as_words(rng):
+    frame = pd.DataFrame({"x": rng.normal(size=300), "senior": (rng.random(300) < 0.03).astype(int)})
     asked = RGLD(random_state=0, columns={"senior": "number"}).fit(frame)
     detector = RGLD(random_state=0).fit(frame)
     np.testing.assert_array_equal(detector.anomaly_score(frame), asked.anomaly_score(frame))
@@ -108,12 +109,12 @@ def test_truth_values_score_as_the_numbers_and_read_as_words():
     assert reasons[1].startswith("senior is 7 (under"), "a number that is neither"
 
 
-def test_numbers_that_each_belong_to_one_text_are_codes():
-    places = RNG.integers(0, 6, N)
+def test_numbers_that_each_belong_to_one_text_are_codes(rng):
+    places = rng.integers(0, 6, N)
     texts = np.array(["heart failure", "anaemia", "stroke", "asthma", "burns", "sepsis"])[places]
     far = np.array([280, 308, 61, 897, 450, 812])[places]
     months = np.array([1, 2, 3, 4, 5, 6])[places]
-    kinds = {column.name: column for column in learned_frame(text=texts, group=far, month=months, x=RNG.normal(size=N))}
+    kinds = {column.name: column for column in learned_frame(text=texts, group=far, month=months, x=rng.normal(size=N))}
     assert kinds["group"].kind == "category"
     assert kinds["group"].note == "a code: each value belongs to one text of 'text': 'number' reads it as a quantity"
     assert kinds["month"].kind == "number", "numbers without gaps have an order"
@@ -125,8 +126,8 @@ def learned_frame(**columns):
     return RGLD(random_state=0, n_global_views=2, n_local_views=2).fit(pl.DataFrame(columns)).columns_
 
 
-def test_arrays_have_no_names_and_no_codes():
-    X = np.column_stack([RNG.integers(0, 2, N), RNG.integers(10**5, 10**5 + 30, N)]).astype(float)
+def test_arrays_have_no_names_and_no_codes(rng):
+    X = np.column_stack([rng.integers(0, 2, N), rng.integers(10**5, 10**5 + 30, N)]).astype(float)
     for table in (X, pd.DataFrame(X), X.tolist()):
         columns = RGLD(random_state=0, n_global_views=2, n_local_views=2).fit(table).columns_
         assert [column.kind for column in columns] == ["number", "number"]
@@ -140,8 +141,8 @@ def test_words_of_names():
     assert says_number_of_a_thing("Kunden-Nr") and not says_number_of_a_thing("number")
 
 
-def test_codes_in_batches_are_read_as_in_memory():
-    frame = pd.DataFrame({"x": RNG.normal(size=900), "shop_id": RNG.integers(100, 130, 900)})
+def test_codes_in_batches_are_read_as_in_memory(rng):
+    frame = pd.DataFrame({"x": rng.normal(size=900), "shop_id": rng.integers(100, 130, 900)})
     settings = {"random_state": 0, "n_global_views": 2, "n_local_views": 2}
     whole = RGLD(**settings).fit(frame)
     parts = RGLD(**settings).fit_batches(lambda: iter([frame[:500], frame[500:]]))
@@ -149,8 +150,8 @@ def test_codes_in_batches_are_read_as_in_memory():
     np.testing.assert_array_equal(whole.anomaly_score(frame), parts.anomaly_score(frame))
 
 
-def test_a_code_is_found_again_however_it_is_typed():
-    frame = pl.DataFrame({"x": RNG.normal(size=N), "zip": RNG.choice(["01101", "02134", "10001"], N)})
+def test_a_code_is_found_again_however_it_is_typed(rng):
+    frame = pl.DataFrame({"x": rng.normal(size=N), "zip": rng.choice(["01101", "02134", "10001"], N)})
     detector = RGLD(random_state=0, n_global_views=2, n_local_views=2).fit(frame)
     as_numbers = frame.with_columns(pl.col("zip").cast(pl.Int64))
     np.testing.assert_array_equal(detector.anomaly_score(frame), detector.anomaly_score(as_numbers))

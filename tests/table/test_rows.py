@@ -90,8 +90,8 @@ def test_a_loaded_model_scores_a_row_of_any_kind_alike(tmp_path):
     np.testing.assert_array_equal(detector.anomaly_score(table.to_dicts()), expected)
 
 
-def test_typed_columns_of_another_kind_stay_an_error():
-    table = pl.DataFrame({"a": RNG.normal(size=50), "b": RNG.normal(size=50)})
+def test_typed_columns_of_another_kind_stay_an_error(rng):
+    table = pl.DataFrame({"a": rng.normal(size=50), "b": rng.normal(size=50)})
     detector = RGLD.fast(random_state=0).fit(table)
     row = pl.DataFrame({"a": [1.0], "b": [datetime(2024, 1, 1)]})
     assert cells_of_few_rows(row) is not None
@@ -125,8 +125,8 @@ def test_a_table_of_dictionaries():
     assert by_rows.explain(table.to_dicts()[:2]).columns == tuple(table.columns)
 
 
-def test_dictionaries_are_matched_by_name():
-    table = pl.DataFrame({"a": RNG.normal(size=50), "b": RNG.choice(["x", "y"], 50)})
+def test_dictionaries_are_matched_by_name(rng):
+    table = pl.DataFrame({"a": rng.normal(size=50), "b": rng.choice(["x", "y"], 50)})
     detector = RGLD.fast(random_state=0).fit(table)
     expected = detector.anomaly_score(pl.DataFrame({"a": [9.0, None], "b": ["z", "x"]}))
     np.testing.assert_array_equal(detector.anomaly_score([{"b": "z", "a": 9.0}, {"b": "x"}]), expected)
@@ -144,8 +144,8 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("rows", "words"), WRONG.values(), ids=WRONG)
-def test_wrong_dictionaries_are_one_sentence(rows, words):
-    detector = RGLD.fast(random_state=0).fit(pl.DataFrame({"a": RNG.normal(size=50), "b": RNG.normal(size=50)}))
+def test_wrong_dictionaries_are_one_sentence(rows, words, rng):
+    detector = RGLD.fast(random_state=0).fit(pl.DataFrame({"a": rng.normal(size=50), "b": rng.normal(size=50)}))
     with pytest.raises(TableError, match=words) as caught:
         detector.anomaly_score(rows)
     assert "\n" not in str(caught.value)
