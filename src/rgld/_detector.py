@@ -348,12 +348,14 @@ class RGLD(OutlierMixin, BaseEstimator):
 
     def branch_scores(self, X: ArrayLike) -> BranchScores:
         """Return the parts of the anomaly score: `global_score` and `local_score`, each a rank in (0, 1), and
-        `relation_score`, in [0, 1).
+        `relation_score` and `gap_score`, in [0, 1).
 
         High `global_score`: the row lies in a sparse region. High `local_score`: it is far from its nearest reference
         rows. `anomaly_score` is their mean, weighted by `local_weight`. A branch without views has None.
         `relation_score` is 0 for a row that breaks no relation (docs/relations.md), and None if the model has none. A
-        row that breaks one gets an anomaly score of at least 0.995 - 0.02 (1 - relation_score).
+        row that breaks one gets an anomaly score of at least 0.995 - 0.02 (1 - relation_score). `gap_score` is 0 for a
+        row without a gap that is new: a missing value where none was in training (docs/tables.md). A row with one gets
+        at least 0.995 - (1 - gap_score).
         """
         check_is_fitted(self)
         return score_part(self, X)

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Float64s, Floats, Indices
+from .._arrays import Bools, Float64s, Floats, Indices
 from .._kernels.threads import threads_for
 from .._model.model import Model
 from .._model.scores import BranchScores, anomaly_score
 from .._table.frames import Origin, make_frame
+from .._table.gaps import new_gaps
 from .._table.table import Table
 from ..exceptions import ModelFileError
 from . import words
@@ -60,7 +61,7 @@ class Explanation:
     """Names of the d columns of the table."""
     contributions: Float64s
     """Shape (n, d), never negative: what each column adds to the evidence, see docs/explanations.md. The sum of a row
-    is its mean evidence over all views."""
+    is its mean evidence over all views. A gap that is new adds 1 and the largest of them: it comes first."""
     anomaly_score: Float64s
     """Shape (n,), as the next three."""
     global_score: Float64s | None
@@ -76,6 +77,8 @@ class Explanation:
     threshold: float | None = None
     """Rows with a higher score are called outliers; None if it is not known."""
     _origin: Origin = NO_ORIGIN
+    _has_new_gap: Bools | None = None
+    """Shape (n,); None if no row can have one."""
 
     def __len__(self) -> int:
         return len(self.contributions)
@@ -270,13 +273,17 @@ class Explanation:
         return Beside(self._model)
 
     def kind(self, row: int) -> str:
-        """Return how a row stands out: it is in a sparse region, far from its nearest rows, both, or not unusual."""
+        """Return how a row stands out: it breaks a relation, has a new gap (a missing value where none was in
+        training), is in a sparse region, is far from its nearest rows, several of these, or none."""
         broad = self.global_score is not None and self.global_score[row] > MIN_STANDOUT_SCORE
         apart = self.local_score is not None and self.local_score[row] > MIN_STANDOUT_SCORE
         found_as = {(True, True): "broadly rare and locally isolated", (True, False): "broadly rare"}
-        found = found_as.get((broad, apart), "locally isolated" if apart else "not clearly unusual")
-        if self._broken.found[row]:
-            found = f"breaks a relation, {found}" if broad or apart else "breaks a relation"
+        found = found_as.get((broad, apart), "locally isolated" if apart else "")
+        ways = [
+            "breaks a relation" if self._broken.found[row] else "",
+            "has a new gap" if self._has_new_gap is not None and self._has_new_gap[row] else "",
+        ]
+        found = ", ".join(filter(None, [*ways, found])) or "not clearly unusual"
         if self.distance_ratio is None:
             return found
         return f"{found}; {words.isolation(float(self.distance_ratio[row]))}"
@@ -298,6 +305,8 @@ def explain_rows(
             "the detector again."
         )
     found = contributions(model, matrix, threads_for(len(matrix), n_jobs))
+    for j, rows in new_gaps(model.encoding, table, matrix):
+        found.by_column[rows, j] += 1.0 + found.by_column[rows].max(axis=1)
     return Explanation(
         tuple(column.name for column in model.encoding.columns),
         found.by_column,
@@ -311,4 +320,5 @@ def explain_rows(
         BrokenByRow.of(model, table),
         threshold,
         origin,
+        None if scores.gap_score is None else scores.gap_score > 0.0,
     )

@@ -228,7 +228,9 @@ def _category_reason(name: str, column: Column, text: str, n_rows: int) -> str:
     place = column.place(text)
     count = column.counts[place] if place >= 0 else None
     value = f"{name} '{short(text)}'" if text else f"{name} is missing"
-    if count is None and column.rest:  # the counts of the rarest values are not kept
+    if (
+        count is None and column.rest and (text or column.gap_value is None)
+    ):  # the counts of the rarest values are not kept
         return f"{value}, seen at most {_times(column.counts[-1])} in {n_rows:,} rows"
     if count is None:
         return f"{value} was never seen in {n_rows:,} rows" if text else f"{value}, which it never was in training"

@@ -4,6 +4,7 @@ from .. import _kernels
 from .._arrays import Floats
 from .._model.model import Model
 from .._model.scores import BranchScores
+from .._table.gaps import gap_score
 from .._table.table import Table
 from .relations import Cells, cells_of, relation_score
 from .threads import threads_for
@@ -12,7 +13,8 @@ from .threads import threads_for
 def score_rows(model: Model, table: Table, matrix: Floats, n_jobs: int | None) -> BranchScores:
     """Return the scores of rows as they were read, and encoded, shape (n, e)."""
     rows = _kernels.Rows(matrix, model.scaling, threads_for(len(matrix), n_jobs))
-    return with_relations(model, BranchScores(*_kernels.branch_scores(rows, model)), table, matrix)
+    scores = BranchScores(*_kernels.branch_scores(rows, model), gap_score=gap_score(model.encoding, table, matrix))
+    return with_relations(model, scores, table, matrix)
 
 
 def with_relations(

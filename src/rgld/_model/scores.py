@@ -21,15 +21,24 @@ class BranchScores(NamedTuple):
     relation_score: Float64s | None = None
     """In [0, 1): 0 for a row that breaks no relation. For the others, the fraction of the training rows that break none
     of this kind, or one less surprisingly. None without relations."""
+    gap_score: Float64s | None = None
+    """In [0, 1): 0 for a row without a gap that is new, which is a missing value in a column where no training row
+    missed one. For the others, the fraction of rows like the training rows that are expected to have none. None if no
+    row can have one, as in arrays."""
 
 
 def anomaly_score(scores: BranchScores, local_weight: float) -> Float64s:
     """Return the weighted mean of the branch scores, of one branch its score. A row that breaks a relation gets at
-    least 1 - (MOST_ISOLATED + P_WEIGHT p), where p is 1 - relation score.
+    least 1 - (MOST_ISOLATED + P_WEIGHT p), where p is 1 - relation score. A row with a new gap gets at least
+    1 - (MOST_ISOLATED + p), where p is 1 - gap score.
 
     So such rows come into the top hundredth, and the order of all other rows is that of the branches.
     """
     score = _branch_mean(scores.global_score, scores.local_score, local_weight)
+    if scores.gap_score is not None:
+        # Up to half of the rest is left to the branches, which keep the order of such rows.
+        place = 1.0 - (MOST_ISOLATED + 1.0 - scores.gap_score) * (1.0 - 0.5 * score)
+        score = np.where(scores.gap_score > 0.0, np.maximum(score, place), score)
     relation_score = scores.relation_score
     if relation_score is None:
         return score

@@ -75,8 +75,9 @@ class Column:
     natural_until: float = 0.0
     """Dates after the last quantile and up to this one are natural."""
     gap_value: float | None = None
-    """What a missing value is encoded as if none was missing in training: a number outside the training range. None
-    for the training median, as in arrays and in models of older releases."""
+    """What a missing value is encoded as if none was missing in training: a number outside the training range; of a
+    category, which has a code for values never seen, 0. None if some were missing, in arrays and in models of older
+    releases."""
 
     @property
     def has_gaps(self) -> bool:
@@ -187,6 +188,15 @@ class Encoding:
         return {
             column.name: _category_codes(column, self.n_rows) for column in self.columns if column.kind == "category"
         }
+
+    @cached_property
+    def gap_codes(self) -> tuple[Indices, Indices, Float64s]:
+        """The columns in which no training value was missing, the index of an encoded column of each, and what a
+        missing value is encoded as there."""
+        found = [(j, column) for j, column in enumerate(self.columns) if column.gap_value is not None]
+        places = [self.starts[j] + (len(c.parts) - 1 if c.kind == "category" else 0) for j, c in found]
+        values = [self.category_codes[c.name][-1, -1] if c.kind == "category" else c.gap_value for _, c in found]
+        return np.array([j for j, _ in found], np.intp), np.array(places, np.intp), np.array(values, np.float64)
 
     @cached_property
     def dropped(self) -> frozenset[str]:

@@ -189,4 +189,5 @@ def category_column(raw: RawColumn, asked: str | None, summary: ColumnSummary | 
         values=tuple(strings[i] for i in listed),
         counts=tuple(int(counts[i]) for i in listed),
         rest=rest,
+        gap_value=None if n_missing else 0.0,
     )

@@ -104,7 +104,7 @@ def results(detector, rows):
     """Return what a detector says of rows, as arrays by name."""
     branches = detector.branch_scores(rows)
     found = {"score": detector.anomaly_score(rows), "decision": detector.decision_function(rows)}
-    found |= {part: scores for part, scores in branches._asdict().items() if scores is not None}
+    found |= {part: scores for part, scores in branches._asdict().items() if scores is not None and part != "gap_score"}
     if len(detector.model_.calibration):
         found["p_value"] = detector.p_values(rows)
     explanation = detector.explain(rows)
