@@ -137,7 +137,22 @@ def test_state_of_another_model(folder, tmp_path):
     assert code == 2 and "belongs to another model" in error
 
 
+def _with(content, part, **changes):
+    """A state with other values; strings that look like numbers are written as numbers."""
+    old = content["watch"] if part == "watch" else content["runs"][0]
+    new = {**content, part: {**old, **changes}} if part == "watch" else {**content, part: [{**old, **changes}] * 3}
+    return json.dumps(new).replace('"1e999"', "1e999").replace('"-1e999"', "-1e999")
+
+
 WRONG_STATES = {
+    "infinite money": lambda content: _with(content, "watch", log_wealth="1e999", highest="1e999"),
+    "no money at all": lambda content: _with(content, "watch", log_wealth="-1e999"),
+    "an infinite score": lambda content: _with(content, "watch", pool=["1e999"]),
+    "more rows than a float counts": lambda content: _with(content, "watch", n_rows=10**400),
+    "a run of infinite money": lambda content: _with(content, "runs", log10_wealth="1e999"),
+    "a run of much money": lambda content: _with(content, "runs", log10_wealth=-1e308),
+    "a run of more rows than can be said": lambda content: _with(content, "runs", rows=10**4299 * 9),
+    "a run of more than all rows": lambda content: _with(content, "runs", above_threshold=2.0),
     "no JSON": lambda content: "{",
     "a list": lambda content: "[]",
     "another schema": lambda content: json.dumps({**content, "schema": "x"}),
@@ -163,6 +178,26 @@ def test_a_wrong_state_file_is_refused(folder, tmp_path, wrong):
     code, out, error = check(folder, "later.csv", "--state", state)
     assert (code, out) == (2, "") and "is not a state file of `rgld check`" in error
     assert state.read_text() == before
+    code, out, error = rgld("check", "--history", "--state", state)
+    assert (code, out) == (2, "") and "is not a state file of `rgld check`" in error
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
+def test_a_state_that_is_no_file(folder, tmp_path):
+    """Nothing waits, and nothing is replaced."""
+    (tmp_path / "loop").symlink_to("loop")
+    os.mkfifo(tmp_path / "pipe")
+    os.mkfifo(tmp_path / "s.json.lock")
+    for name, message in [
+        ("loop", "a link that leads to itself"),
+        ("pipe", "is not a state file"),
+        ("s.json", "is not a regular file: remove it"),
+        (".", "is a folder"),
+        ("none/s.json", "there is no folder"),
+    ]:
+        code, out, error = check(folder, "new.csv", "--state", tmp_path / name)
+        assert (code, out) == (2, "") and message in error, name
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["loop", "loop.lock", "pipe", "pipe.lock", "s.json.lock"]
 
 
 def test_two_runs_at_once_both_count(folder, tmp_path):

@@ -13,6 +13,7 @@ import time
 import pytest
 
 from rgld import RGLD
+from tests.cli.command import rgld
 
 from .conftest import trips
 from .servers import Answer, limited, running
@@ -309,6 +310,29 @@ def test_a_folder_of_models(model, tmp_path):
         (tmp_path / "first.rgld").unlink()
         assert server.wait_for("model removed")["model"] == "first"
         refused(server.post("/v1/score?model=first", [ROW]), 404)
+
+
+def test_other_things_than_files_in_a_folder_of_models(model, tmp_path):
+    """The server goes on looking, and goes on answering."""
+    shutil.copy(model, tmp_path / "first.rgld")
+    with running("--models", tmp_path) as server:
+        (tmp_path / "a-loop.rgld").symlink_to("a-loop.rgld")
+        (tmp_path / "a-nowhere.rgld").symlink_to("nowhere")
+        os.mkfifo(tmp_path / "a-pipe.rgld")
+        assert server.wait_for("model refused")["model"] == "a-pipe"
+        (tmp_path / "b-folder.rgld").mkdir()
+        assert server.wait_for("model refused")["model"] == "b-folder"
+        shutil.copy(model, tmp_path / "copied")
+        os.replace(tmp_path / "copied", tmp_path / "second.rgld")
+        assert server.wait_for("model loaded")["model"] == "second"
+        assert server.post("/v1/score?model=first", [ROW]).json["model"] == "first"
+
+
+def test_tokens_of_files_that_are_no_text(model, tmp_path):
+    (tmp_path / "token").write_bytes(b"\xff" * 40)
+    for path in (tmp_path / "token", "/dev/zero"):
+        code, _, error = rgld("serve", "--model", model, "--token-file", path)
+        assert code == 2 and "Expected a token of at least" in error
 
 
 def test_sigterm_answers_what_is_under_way(model):

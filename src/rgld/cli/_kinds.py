@@ -1,6 +1,6 @@
 """Kinds of files: what a file is, by its first bytes.
 
-In: a path. Out: "csv", "parquet", "arrow", "stream" (of Arrow), "zip" (also NPZ and Excel), "npy", "jsonl" (JSON_START
+In: a path. Out: "csv", "parquet", "arrow", "stream" (of Arrow), "zip" (also NPZ and Excel), "npy", "jsonl" (JSON
 lines), "gzip" or "zstd". A file that is known not to be a table gives an error that names what it is.
 """
 
@@ -23,7 +23,7 @@ MAGIC = {
     b"\x28\xb5\x2f\xfd": "zstd",
 }
 UNPACK = "unpack it first"
-FORMATS = "CSV, Parquet, Arrow, Excel, JSON_START lines or NPZ"
+FORMATS = "CSV, Parquet, Arrow, Excel, JSON lines or NPZ"
 EXPORT = "write the table to a CSV or Parquet file first"
 FOREIGN = {
     b"\xfd7zXZ\0": ("an xz file", UNPACK),
@@ -52,7 +52,7 @@ def kind_of(path: Path, shown: str) -> tuple[str, bytes]:
     if JSON_START.match(text):
         if _is_json_lines(text):
             return "jsonl", head
-        what, cure = "JSON", "write one record a line (JSON_START lines), or a CSV or Parquet file first"
+        what, cure = "JSON", "write one record a line (JSON lines), or a CSV or Parquet file first"
     elif HTML.match(text):
         what, cure = "HTML or XML", EXPORT
     if what:

@@ -7,13 +7,15 @@ once.
 
 import hashlib
 import json
+import os
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from rgld._drift.sequence import MAX_POOL, Watch
 from rgld._modelfile.atomic import write_whole
@@ -32,6 +34,10 @@ MAX_WAIT_SECONDS = 60.0
 """How long a run waits for another one to finish with the file."""
 WAIT_STEP_SECONDS = 0.1
 MAX_RUN_REASONS = 5
+MAX_ROWS = 2**53
+"""Rows of all tables together: beyond, floats do not count any more."""
+LARGEST_LOGARITHM = 1e12
+"""Of a wealth, up or down: no run comes near it, and nothing overflows."""
 
 
 @dataclass
@@ -72,10 +78,7 @@ def locked(path: str) -> Iterator[None]:
         import fcntl
     except ImportError as error:  # Windows
         raise ParameterError("--state needs file locks, which this system does not have: leave it out.") from error
-    target = Path(path)
-    if not target.resolve().parent.is_dir():
-        raise ParameterError(f"--state {path}: there is no folder {target.parent}: make it first.")
-    with open(target.with_name(f"{target.name}.lock"), "a") as lock:
+    with _lock_file(path) as lock:
         until = time.monotonic() + MAX_WAIT_SECONDS
         while True:
             try:
@@ -88,6 +91,21 @@ def locked(path: str) -> Iterator[None]:
                     ) from None
                 time.sleep(WAIT_STEP_SECONDS)
         yield
+
+
+def _lock_file(path: str) -> IO[bytes]:
+    """Return the open lock file beside a state file. Opening never waits, as it would at a pipe of that name."""
+    folder, name = os.path.split(os.path.realpath(path))
+    if not os.path.isdir(folder):
+        raise ParameterError(f"--state {path}: there is no folder {os.path.dirname(path)}: make it first.")
+    if not name or os.path.isdir(path):
+        raise ParameterError(f"--state {path} is a folder, expected the name of a file.")
+    lock = os.path.join(folder, f"{name}.lock")
+    file = os.fdopen(os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o666), "rb+", buffering=0)
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise ParameterError(f"--state {path}: its lock, {lock}, is not a regular file: remove it.")
+    return file
 
 
 def read_state(path: str, model: str | None) -> State | None:
@@ -134,7 +152,10 @@ def _watch_of(content: Any) -> Watch | None:
         all(type(number) is float for number in numbers)
         and type(watch.n_rows) is int
         and type(watch.highest_at) is int
-        and 0 <= watch.highest_at <= watch.n_rows
+        and 0 <= watch.highest_at <= watch.n_rows <= MAX_ROWS
+        and abs(watch.log_wealth) <= LARGEST_LOGARITHM
+        and watch.highest <= LARGEST_LOGARITHM
+        and all(0.0 <= score <= 1.0 for score in watch.pool)
         and 0 < len(watch.pool) <= MAX_POOL
         and all(low <= high for low, high in zip(watch.pool, watch.pool[1:], strict=False))
         and len(watch.shares) == len(Watch(()).shares)
@@ -167,4 +188,13 @@ def _are_runs(runs: Any) -> bool:
         and all(isinstance(run, dict) and set(run) == set(RUN_FIELDS) for run in runs)
         and all(isinstance(run[name], kind) for run in runs for name, kind in RUN_FIELDS.items())
         and all(isinstance(reason, str) for run in runs for reason in run["reasons"])
+        and all(_are_numbers_of_a_run(**run) for run in runs)
+    )
+
+
+def _are_numbers_of_a_run(rows: int, above_threshold: float, log10_wealth: float | None, **others: Any) -> bool:
+    return (
+        0 <= rows <= MAX_ROWS
+        and 0.0 <= above_threshold <= 1.0
+        and (log10_wealth is None or abs(log10_wealth) <= LARGEST_LOGARITHM)
     )

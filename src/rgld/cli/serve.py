@@ -2,7 +2,6 @@
 
 import os
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,6 +11,7 @@ from rgld.exceptions import ParameterError
 TOKEN_VARIABLE = "RGLD_TOKEN"
 MIN_TOKEN = 16
 """Characters of a token: a shorter one could be guessed."""
+MAX_TOKEN_FILE_BYTES = 2**16
 MIB = 2**20
 
 ModelFile = Annotated[str | None, typer.Option("--model", "-m", help="A model file of `rgld fit`.")]
@@ -90,7 +90,8 @@ def serve(
 def _token(path: str | None) -> str | None:
     """Return the token of a file, or of the environment."""
     if path is not None:
-        token = Path(path).read_text("utf-8").strip()
+        with open(path, "rb") as file:  # of a device, no more than this
+            token = file.read(MAX_TOKEN_FILE_BYTES).decode("utf-8", "replace").strip()
     elif TOKEN_VARIABLE in os.environ:
         token = os.environ[TOKEN_VARIABLE].strip()
     else:

@@ -169,8 +169,11 @@ class Models:
         for name, path in found.items():
             try:
                 mark = FileMark.of(path)
-                if mark in (self._marks.get(name), self._refused.get(name)):
-                    continue
+            except OSError:  # it is gone, or a link that leads nowhere
+                continue
+            if mark in (self._marks.get(name), self._refused.get(name)):
+                continue
+            try:
                 new = load_served(name, path, self._n_jobs)
                 if FileMark.of(path) != mark:  # it changed while it was read: look again later
                     continue
