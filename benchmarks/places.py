@@ -3,18 +3,25 @@
     python benchmarks/places.py tree                  # a simulated network of a thousand partitions
     python benchmarks/places.py workers dask          # 1, 2, 4 and 8 worker processes on this machine's cores
     python benchmarks/places.py workers spark         # the same with executors
+    python benchmarks/places.py scheduler             # what a partition costs Dask's scheduler and client
+    python benchmarks/places.py slow                  # one of two Dask workers takes 1.5 s longer for each partition
     python benchmarks/places.py duckdb --folder DIR   # ten million rows inside DuckDB, and through Arrow
 
 Each prints lines of JSON; those of docs/scale.md are in benchmarks/scale/places.jsonl.
 """
 
 import argparse
+import functools
+import hashlib
 import json
+import logging
 import os
 import resource
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +31,7 @@ import pandas as pd
 from rgld import RGLD
 from rgld._detector import fit_in_passes
 from rgld._fit.in_passes import Executor
-from rgld._fit.packing import pack
+from rgld._fit.packing import pack, unpack
 from rgld._fit.steps import State, Step, merged
 
 N_COLUMNS = 20
@@ -39,7 +46,7 @@ def rows(n: int, seed: int) -> Any:
 
 
 class Network(Executor):
-    """Partitions on simulated workers: states are merged as `rgld.dask` merges them, and what moves is counted."""
+    """Partitions on simulated workers: states are merged as clusters merge them, and what moves is counted."""
 
     def __init__(self, n_parts: int, n_rows: int, workers: tuple[int, ...]) -> None:
         self.parts, self.part_rows, self.workers = n_parts, n_rows, workers
@@ -52,38 +59,61 @@ class Network(Executor):
 
     def run(self, step: Step[State]) -> State:
         """Return the state of a step, and note what moved."""
-        start = time.perf_counter()
         states = [step.fold(None, rows(self.part_rows, i), i * self.part_rows) for i in range(self.parts)]
-        learned = time.perf_counter()
-        moved = dict.fromkeys(self.workers, 0)
-
-        def count(state: Any, first: int, middle: int) -> None:
-            """Count a state that goes to the worker of the state on its left."""
-            for n in self.workers:
-                if first * n // self.parts != middle * n // self.parts:
-                    moved[n] += len(pack(state))
-
-        def state_of(first: int, last: int) -> tuple[Any, int]:
-            """Return the state of some partitions, and the levels above them."""
-            if last - first <= 8:
-                state, levels = states[first], 0
-                for i in range(first + 1, last):
-                    count(states[i], first, i)
-                    state = merged(state, states[i])
-            else:
-                middle = (first + last) // 2
-                one, levels = state_of(first, middle)
-                other, more = state_of(middle, last)
-                count(other, first, middle)
-                state, levels = merged(one, other), max(levels, more) + 1
-            return state, levels
-
-        state, levels = state_of(0, self.parts)
-        line = {"step": type(step).__name__, "levels": levels, "state_mb": round(len(pack(state)) / MB, 2)}
-        line |= {f"moved_mb_{n}_workers": round(moved[n] / MB, 1) for n in self.workers}
-        line |= {"learn_s": round(learned - start, 1), "merge_s": round(time.perf_counter() - learned, 1)}
-        self.lines.append({"what": "tree", "parts": self.parts, **line})
+        state, line = dask_tree(states, self.workers)
+        line = {"what": "tree", "parts": self.parts, "step": type(step).__name__, **line, **spark_tree(states)}
+        self.lines.append(line)
         return state
+
+
+def dask_tree(states: list[Any], workers: tuple[int, ...]) -> tuple[Any, dict[str, Any]]:
+    """Return the merged state, and what the tree of `rgld.dask` costs: two states at a time, above groups of eight."""
+    n_parts, moved, merges = len(states), dict.fromkeys(workers, 0), []
+
+    def merge(one: Any, other: Any, first: int, middle: int) -> Any:
+        """Merge a state into the one on its left, whose worker it goes to."""
+        for n in workers:
+            if first * n // n_parts != middle * n // n_parts:
+                moved[n] += len(pack(other))
+        start = time.perf_counter()
+        state = merged(one, other)
+        merges.append(time.perf_counter() - start)
+        return state
+
+    def state_of(first: int, last: int) -> tuple[Any, int]:
+        """Return the state of some partitions, and the levels above them."""
+        if last - first <= 8:
+            state = states[first]
+            for i in range(first + 1, last):
+                state = merge(state, states[i], first, i)
+            return state, 0
+        middle = (first + last) // 2
+        (one, levels), (other, more) = state_of(first, middle), state_of(middle, last)
+        return merge(one, other, first, middle), max(levels, more) + 1
+
+    state, levels = state_of(0, n_parts)
+    line = {"levels": levels, "leaf_mb": mb(states[:1]), "node_mb": mb([state])}
+    line |= {f"moved_mb_{n}_workers": round(moved[n] / MB, 1) for n in workers}
+    return state, line | {"root_ms": round(merges[-1] * 1e3, 1), "all_merges_s": round(sum(merges), 2)}
+
+
+def spark_tree(states: list[Any]) -> dict[str, Any]:
+    """Return what the tree of `rgld.spark` costs: 32 states at a time, each unpacked and packed by its task."""
+    shuffled, slowest, largest, levels, packed = 0, 0.0, 0, 0, [pack(state) for state in states]
+    while len(packed) > 8:
+        groups = [packed[i : i + 32] for i in range(0, len(packed), 32)]
+        shuffled, packed, levels = shuffled + sum(map(len, packed)), [], levels + 1
+        for group in groups:
+            start = time.perf_counter()
+            packed.append(pack(functools.reduce(merged, map(unpack, group))))
+            slowest = max(slowest, time.perf_counter() - start)
+            largest = max(largest, sum(map(len, group)))
+    line = {"spark_levels": levels, "spark_shuffled_mb": round(shuffled / MB, 1)}
+    return line | {"spark_node_in_mb": round(largest / MB, 1), "spark_node_ms": round(slowest * 1e3, 1)}
+
+
+def mb(states: list[Any]) -> float:
+    return round(sum(len(pack(state)) for state in states) / MB, 2)
 
 
 def tree() -> list[dict[str, Any]]:
@@ -92,22 +122,44 @@ def tree() -> list[dict[str, Any]]:
     return network.lines
 
 
-def moved_by_dask(n_workers: int, folder: Path) -> tuple[float, float]:
-    import dask.dataframe as dd
+@contextmanager
+def dask_cluster(n_workers: int) -> Iterator[Any]:
+    """Yield the client of a cluster whose scheduler is in this process, and whose workers are processes."""
     from dask.distributed import Client, LocalCluster
+
+    quiet = {"dashboard_address": None, "silence_logs": logging.CRITICAL}
+    with LocalCluster(n_workers=n_workers, threads_per_worker=1, **quiet) as cluster, Client(cluster) as client:
+        client.wait_for_workers(n_workers)
+        assert len(client.nthreads()) == n_workers
+        yield client
+
+
+def moved_by_dask(n_workers: int, folder: Path) -> dict[str, Any]:
+    import dask.dataframe as dd
 
     import rgld.dask
 
-    with LocalCluster(n_workers, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+    def received(dask_worker: Any) -> int:
+        return sum(one["total"] for one in dask_worker.transfer_incoming_log)
+
+    def sent_to_client(dask_worker: Any) -> int:
+        return sum(one["total"] for one in dask_worker.transfer_outgoing_log if one["who"] is None)
+
+    with dask_cluster(n_workers) as client:
         table = dd.read_parquet(f"{folder}/*.parquet")
         start = time.perf_counter()
         rgld.dask.fit(table, random_state=0)
         seconds = time.perf_counter() - start
-        logs = client.run(lambda dask_worker: sum(one["total"] for one in dask_worker.transfer_incoming_log))
-    return seconds, sum(logs.values()) / MB
+        between, up = client.run(received), client.run(sent_to_client)
+    return {
+        "fit_s": round(seconds, 1),
+        "moved_mb": round(sum(between.values()) / MB, 1),
+        "most_mb_of_a_worker": round(max(between.values()) / MB, 1),
+        "to_client_mb": round(sum(up.values()) / MB, 1),
+    }
 
 
-def moved_by_spark(n_workers: int, folder: Path) -> tuple[float, float]:
+def moved_by_spark(n_workers: int, folder: Path) -> dict[str, Any]:
     import pyspark
     from pyspark.sql import SparkSession
 
@@ -117,6 +169,7 @@ def moved_by_spark(n_workers: int, folder: Path) -> tuple[float, float]:
     os.environ.update({**home, "SPARK_LOCAL_IP": "127.0.0.1"})
     settings = {"spark.ui.enabled": "false", "spark.executor.memory": "512m", "spark.log.level": "OFF"}
     settings |= {"spark.sql.files.openCostInBytes": str(2**27), "spark.driver.host": "127.0.0.1"}
+    settings |= {"spark.sql.shuffle.partitions": "8", "spark.scheduler.minRegisteredResourcesRatio": "1"}
     builder = SparkSession.builder.master(f"local-cluster[{n_workers},1,768]").config(map=settings)
     with builder.getOrCreate() as spark:
         table = spark.read.parquet(str(folder))
@@ -124,23 +177,72 @@ def moved_by_spark(n_workers: int, folder: Path) -> tuple[float, float]:
         start = time.perf_counter()
         rgld.spark.fit(table, random_state=0)
         seconds = time.perf_counter() - start
-        executors = spark.sparkContext._jsc.sc().statusStore().executorList(False)
-        moved = sum(executors.apply(i).totalShuffleWrite() for i in range(executors.size()))
-    return seconds, moved / MB
+        store = spark.sparkContext._jsc.sc().statusStore().executorList(False)
+        all_of_them = [store.apply(i) for i in range(store.size())]
+        executors = [one for one in all_of_them if one.id() != "driver"]
+        assert len(executors) == n_workers
+        moved = [one.totalShuffleWrite() for one in executors]
+    return {
+        "fit_s": round(seconds, 1),
+        "moved_mb": round(sum(moved) / MB, 1),
+        "most_mb_of_a_worker": round(max(moved) / MB, 1),
+    }
 
 
-def workers(where: str, folder: Path) -> list[dict[str, Any]]:
+def workers(where: str, folder: Path, numbers: list[int]) -> list[dict[str, Any]]:
+    folder = folder / "files"
+    folder.mkdir(exist_ok=True)
     for i in range(32):
         path = folder / f"{i:02}.parquet"
         if not path.exists():
-            rows(20_000, i).to_parquet(path)
-    lines = []
-    for n in (1, 2, 4, 8):
-        seconds, moved = (moved_by_dask if where == "dask" else moved_by_spark)(n, folder)
-        lines.append({"what": where, "workers": n, "rows": 640_000, "parts": 32, "fit_s": round(seconds, 1)})
-        lines[-1]["moved_mb"] = round(moved, 1)
-        print(json.dumps(lines[-1]), flush=True)
+            rows(5_000, i).to_parquet(path)
+    for n in numbers:
+        found = (moved_by_dask if where == "dask" else moved_by_spark)(n, folder)
+        print(json.dumps({"what": where, "workers": n, "rows": 160_000, "parts": 32, **found}), flush=True)
     return []
+
+
+def scheduler() -> list[dict[str, Any]]:
+    """Measure what partitions cost the process of the client and the scheduler: its CPU time, by their number."""
+    import dask.array as da
+
+    import rgld.dask
+
+    lines = []
+    with dask_cluster(2):
+        for n_parts in (100, 100, 1000):  # the first is warm-up
+            table = da.random.default_rng(0).normal(size=(n_parts * 100, N_COLUMNS), chunks=(100, N_COLUMNS))
+            start = time.process_time()
+            rgld.dask.fit(table, random_state=0, n_global_views=4, n_local_views=2)
+            seconds = time.process_time() - start
+            lines.append({"what": "scheduler", "parts": n_parts, "cpu_s": round(seconds, 2)})
+    return lines[1:]
+
+
+def slow_partition(i: int, slow: int, seconds: float) -> Any:
+    time.sleep(seconds if os.getpid() == slow else 0.1)
+    return rows(2500, i)
+
+
+def slow() -> list[dict[str, Any]]:
+    """Measure a fit in which one of two workers takes 1.6 s to read a partition, and the other 0.1 s."""
+    import dask
+    import dask.dataframe as dd
+
+    import rgld.dask
+
+    lines = []
+    with dask_cluster(2) as client:
+        one, _ = client.run(os.getpid).values()
+        for seconds in (0.1, 1.6):
+            parts = [dask.delayed(slow_partition)(i, one, seconds) for i in range(16)]
+            table = dd.from_delayed(parts, meta=rows(2, 0), verify_meta=False)
+            start = time.perf_counter()
+            detector = rgld.dask.fit(table, random_state=0)
+            lines.append({"what": "slow", "read_s": seconds, "fit_s": round(time.perf_counter() - start, 1)})
+            scores = detector.anomaly_score(rows(1000, 99))
+            lines[-1]["scores"] = hashlib.sha256(scores.tobytes()).hexdigest()[:12]
+    return lines
 
 
 def duckdb_line(way: str, folder: Path, n_rows: int) -> dict[str, Any]:
@@ -174,10 +276,11 @@ def pa_table(batch: Any) -> Any:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["tree", "workers", "duckdb"])
+    parser.add_argument("what", choices=["tree", "workers", "scheduler", "slow", "duckdb"])
     parser.add_argument("way", nargs="?", default="")
     parser.add_argument("--folder", type=Path, default=Path("build/places"))
     parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4, 8])
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     if given.what == "duckdb" and not given.way:  # a process for each way: peak memory is that of a process
@@ -187,8 +290,10 @@ def main() -> None:
         return
     if given.what == "duckdb":
         lines = [duckdb_line(given.way, given.folder, given.rows)]
+    elif given.what == "workers":
+        lines = workers(given.way or "dask", given.folder, given.workers)
     else:
-        lines = tree() if given.what == "tree" else workers(given.way or "dask", given.folder)
+        lines = {"tree": tree, "scheduler": scheduler, "slow": slow}[given.what]()
     for line in lines:
         print(json.dumps(line))
 

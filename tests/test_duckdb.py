@@ -195,6 +195,15 @@ def test_registering_again_replaces(connection, detector):
     assert connection.execute("SELECT again(amount) FROM payments WHERE id = 7").fetchall() == [(expected,)]
 
 
+def test_a_connection_may_be_wrapped(connection, detector):
+    class Cursor:  # as dbt-duckdb gives its Python models
+        def __getattr__(self, name):
+            return getattr(connection, name)
+
+    rgld.duckdb.register(Cursor(), detector, "wrapped")
+    assert connection.execute("SELECT bool_and(wrapped(p) = score(p)) FROM payments p").fetchall() == [(True,)]
+
+
 def test_what_cannot_be_registered(connection, detector):
     with pytest.raises(ParameterError, match="Expected a DuckDB connection, got str"):
         rgld.duckdb.register("file.db", detector, "score")

@@ -90,6 +90,34 @@ def test_mlflow(folder):
     assert not [path for path in folder.rglob("*.pkl")], "no pickle of the detector"
 
 
+DBT_PROJECT = {
+    "dbt_project.yml": "name: shop\nprofile: shop\nversion: '1.0'\n",
+    "profiles.yml": "shop: {target: dev, outputs: {dev: {type: duckdb, path: shop.duckdb}}}\n",
+}
+
+
+@pytest.mark.skipif(
+    find_spec("dbt") is None or find_spec("dbt.adapters.duckdb") is None, reason="dbt-duckdb is not installed"
+)
+def test_dbt(folder):
+    write(folder, {**DBT_PROJECT, **blocks("dbt")})
+    (folder / "seeds").mkdir()
+    (folder / "new.csv").rename(folder / "seeds" / "payments.csv")
+
+    def dbt(*options):
+        code = "from dbt.cli.main import cli; cli()"
+        return run(folder, "-c", code, "--no-use-colors", *options, DBT_SEND_ANONYMOUS_USAGE_STATS="false")
+
+    built = dbt("build", "--store-failures")
+    assert built.returncode == 1 and "FAIL 1 usual_payments" in built.stdout, built.stdout
+    shown = dbt("show", "--select", "usual_payments", "--quiet", "--output", "json")
+    assert "Atlantis" in shown.stdout and "amount 9,999 is far above usual" in shown.stdout, shown.stdout
+    usual = pd.read_csv(folder / "seeds" / "payments.csv")[:-1]
+    usual.to_csv(folder / "seeds" / "payments.csv", index=False)
+    passed = dbt("build")
+    assert passed.returncode == 0 and "PASS usual_payments" in passed.stdout, passed.stdout
+
+
 @pytest.mark.skipif(find_spec("great_expectations") is None, reason="Great Expectations is not installed")
 def test_great_expectations(folder):
     done = run(folder, "-c", READ + blocks("Great Expectations")[""], GX_ANALYTICS_ENABLED="false")

@@ -59,7 +59,7 @@ def register(connection: Any, detector: RGLD, name: str) -> None:
     [(42, 'b 3 is far above usual (usually -0.9968 to 0.9975)')]
     >>> connection.close()
     """
-    if not isinstance(connection, duckdb.DuckDBPyConnection):
+    if not hasattr(connection, "create_function"):  # that of a dbt model is a wrapper of DuckDB's
         raise ParameterError(
             f"Expected a DuckDB connection, got {type(connection).__name__}: pass what duckdb.connect() returns."
         )
