@@ -221,6 +221,35 @@ def test_mistakes_get_one_sentence(places, address, arguments, message):
     assert len(reading(places.folder, address, from_table="payments")) == ROWS
 
 
+SPELLINGS = {
+    "duckdb": ("PAYMENTS", "main.payments", "Main.Payments", "shop.payments"),
+    "sqlite": ("PAYMENTS", "main.payments", "MAIN.Payments"),
+    "postgresql": ("public.payments",),
+}
+
+
+@every
+def test_the_table_that_is_read_is_never_replaced_however_it_is_spelled(places, address):
+    for other in SPELLINGS[address.split(":")[0]]:
+        for read, written in (("payments", other), (other, "payments"), (other, other)):
+            arguments = ("--table", read, "--out", f"table:{written}", "--force")
+            code, _, err = rgld("score", address, *arguments, folder=places.folder)
+            assert code == 2 and "is the table that is read" in err, (read, written)
+        code, _, err = rgld("score", address, "--query", "SELECT 1", "--out", f"table:{other}", folder=places.folder)
+        assert code == 2 and "exists already" in err
+    assert len(reading(places.folder, address, from_table="payments")) == ROWS
+
+
+def test_a_view_of_a_strangers_database_reads_no_other_file(tmp_path):
+    (tmp_path / "own.csv").write_text("a,b\n" + "1,secret\n" * 20)
+    with duckdb.connect(str(tmp_path / "stranger.db")) as connection:
+        for function in ("read_csv", "read_text", "read_blob", "glob"):
+            connection.execute(f"CREATE VIEW by_{function} AS SELECT * FROM {function}('{tmp_path}/own.csv')")
+    for function in ("read_csv", "read_text", "read_blob", "glob"):
+        code, out, err = rgld("score", f"duckdb:///{tmp_path}/stranger.db", "--table", f"by_{function}")
+        assert code == 2 and "cannot be read: " in err and "secret" not in out + err, function
+
+
 def assert_no_password(text):
     assert PASSWORD not in text and "pa%25ss" not in text and "w%20rd" not in text
 

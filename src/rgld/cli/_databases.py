@@ -220,17 +220,18 @@ def check_new_table(out: str, source: str | None, from_table: str | None, *, for
     if source is None or not is_database(source):
         raise ParameterError(f"--out {out} is a new table of the database that is read, but no database is read here.")
     quoted_table(name)
-    if from_table == name:
-        raise ParameterError(f"--out {out} is the table that is read: name another one.")
     address = Address(source)
     database = address.driver()
     with speaking(address, "be opened"):
         database.connect(read_only=True)
         try:
-            exists = database.exists(name)
+            found = database.found(name)
+            is_read = from_table is not None and bool(found & database.found(from_table))
         finally:
             database.close()
-    if exists and not force:
+    if is_read:
+        raise ParameterError(f"--out {out} is the table that is read: name another one.")
+    if found and not force:
         raise ParameterError(f"--out {out} exists already: name another table, or pass --force to replace it.")
 
 

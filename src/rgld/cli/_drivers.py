@@ -28,6 +28,9 @@ POSTGRESQL_NUMBERS = {
     "interval": "EXTRACT(EPOCH FROM {column})::float8",
     "oid": "{column}::int8",
 }
+DUCKDB_SETTINGS: dict[str, Any] = {"threads": 1, "enable_external_access": False}
+"""One thread, because several give the rows of some queries in another order every time. No files and no network but
+the database: a view of a stranger's database could read any file of yours."""
 SQLITE_TYPES: dict[frozenset[str], tuple[Any, str]] = {
     frozenset(): (pl.String, "{column}"),
     frozenset({"integer"}): (pl.Int64, "{column}"),
@@ -71,9 +74,9 @@ class Driver(ABC):
     def tables(self) -> list[str]:
         """Return the names of the tables and views."""
 
-    def exists(self, name: str) -> bool:
-        """Return whether there is a table or view of this name."""
-        return name in self.tables() or name in {table.rpartition(".")[2] for table in self.tables()}
+    @abstractmethod
+    def found(self, name: str) -> set[Any]:
+        """Return what tells the tables and views apart that this name may mean; nothing if there is none."""
 
     @abstractmethod
     def write(self, frame: pl.DataFrame, name: str, *, replace: bool) -> None:
@@ -93,13 +96,13 @@ class DuckDB(Driver):
         self.path = path
 
     def connect(self, *, read_only: bool) -> None:
-        """Open the file. One thread, because several give the rows of some queries in another order every time."""
+        """Open the file."""
         try:
             import duckdb
             import pyarrow  # noqa: F401  rows arrive as Arrow
         except ImportError as error:
             raise ParameterError(NEEDED.format(what="duckdb://")) from error
-        self.connection: Any = duckdb.connect(str(self.path), read_only=read_only, config={"threads": 1})
+        self.connection: Any = duckdb.connect(str(self.path), read_only=read_only, config=DUCKDB_SETTINGS)
 
     def close(self) -> None:
         """Close the file."""
@@ -128,6 +131,17 @@ class DuckDB(Driver):
     def tables(self) -> list[str]:
         """Return the names of the tables and views."""
         return [row[0] for row in self.rows("SELECT table_name FROM information_schema.tables ORDER BY table_name")]
+
+    def found(self, name: str) -> set[Any]:
+        """Return the tables and views that a name may mean. Case does not count; SCHEMA may also be the database's."""
+        schema, _, table = name.lower().rpartition(".")
+        rows = self.rows("SELECT table_catalog, table_schema, table_name FROM information_schema.tables")
+        return {
+            row
+            for row in rows
+            if row[2].lower() == table
+            and (row[1].lower() == schema or (row[1] == "main" and schema in ("", row[0].lower())))
+        }
 
     def write(self, frame: pl.DataFrame, name: str, *, replace: bool) -> None:
         """Create a table with these rows, in one transaction."""
@@ -159,6 +173,7 @@ class SQLite(Driver):
         address = f"file:{quote(str(self.path))}?mode={'ro' if read_only else 'rw'}"
         self.connection = sqlite3.connect(address, uri=True, isolation_level=None)
         self.connection.text_factory = lambda content: content.decode("utf-8", "replace")
+        self.connection.execute("PRAGMA trusted_schema = OFF")  # views may call harmless functions only
         self.connection.execute("BEGIN" if read_only else "BEGIN IMMEDIATE")
 
     def close(self) -> None:
@@ -196,6 +211,11 @@ class SQLite(Driver):
             "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%' ORDER BY name"
         )
         return [row[0] for row in self.rows(sql)]
+
+    def found(self, name: str) -> set[Any]:
+        """Return the table or view of a name. Case does not count, and there is one schema."""
+        table = name.lower().rpartition(".")[2]
+        return {one for one in self.tables() if one.lower() == table}
 
     def write(self, frame: pl.DataFrame, name: str, *, replace: bool) -> None:
         """Create a table with these rows, in one transaction."""
@@ -271,10 +291,10 @@ class PostgreSQL(Driver):
             WHERE relkind IN ('r', 'p', 'v', 'm', 'f') AND nspname !~ '^(pg_|information_schema$)' ORDER BY 1"""
         return [row[0] for row in self.rows(sql)]
 
-    def exists(self, name: str) -> bool:
-        """Return whether there is a table or view of this name."""
+    def found(self, name: str) -> set[Any]:
+        """Return the table or view of a name, as the search path finds it."""
         text = _quoted_table(name).replace("'", "''")
-        return bool(self.rows(f"SELECT to_regclass('{text}') IS NOT NULL")[0][0])
+        return {row[0] for row in self.rows(f"SELECT to_regclass('{text}')::text")} - {None}
 
     def write(self, frame: pl.DataFrame, name: str, *, replace: bool) -> None:
         """Create a table with these rows, in one transaction."""
