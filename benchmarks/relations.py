@@ -395,9 +395,7 @@ def print_accuracy(adbench: Path, tables: Path) -> None:
             detector = make(random_state=key.seed, n_jobs=1).fit(train)
             scores = detector.branch_scores(test)
             relation = scores.relation_score
-            both = [
-                anomaly_score(s, detector.model_.local_weight) for s in (scores._replace(relation_score=None), scores)
-            ]
+            both = [anomaly_score(s, detector.model_) for s in (scores._replace(relation_score=None), scores)]
             measured = [f(labels, own) for own in both for f in (roc_auc_score, average_precision_score)]
             found.append([*measured, 0.0 if relation is None else float(np.mean(relation > 0))])
         a, b, c, d, fraction = 100 * np.mean(found, axis=0)

@@ -362,7 +362,7 @@ class RGLD(OutlierMixin, BaseEstimator):
 
     def anomaly_score(self, X: ArrayLike) -> Float64s:
         """Return the anomaly score s(x) of each row, in (0, 1): higher is more anomalous."""
-        return anomaly_score(self.branch_scores(X), self.model_.local_weight)
+        return anomaly_score(self.branch_scores(X), self.model_)
 
     def score_samples(self, X: ArrayLike) -> Float64s:
         """Return the negative anomaly score of each row: lower is more anomalous, as scikit-learn expects."""
@@ -457,7 +457,7 @@ class RGLD(OutlierMixin, BaseEstimator):
         check_alpha(alpha)
         model: Model = self.model_
         table = Schema.of_fitted(self).read(X, unused=model.encoding.dropped)
-        scores = anomaly_score(score_rows(model, table, table.encode(model.encoding), self.n_jobs), model.local_weight)
+        scores = anomaly_score(score_rows(model, table, table.encode(model.encoding), self.n_jobs), model)
         broken = often_broken(model, table)
         return check_table(model.encoding, model.profiles, model.calibration, table, scores, alpha, watch, broken)
 

@@ -216,7 +216,7 @@ def describe(relations):
         own = {
             "kind": "number",
             "target": int(numbers.target[i]),
-            "is_log": bool(numbers.is_log[i]),
+            "form": int(numbers.form[i]),
             "when": ("code", int(numbers.when[i])) if numbers.when[i] >= 0 else None,
             "when_value": int(numbers.when_code[i]),
             "terms": terms,

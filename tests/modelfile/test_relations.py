@@ -36,8 +36,8 @@ FORGED = [
     ("numbers.target", 6),  # a category
     ("numbers.partner", 99),
     ("numbers.partner_code", 5),  # of a number that has no levels
-    ("numbers.when", 0),
-    ("numbers.is_log", 2),
+    ("numbers.when", 99),
+    ("numbers.form", 3),
     ("numbers.weight", np.nan),
     ("numbers.weight", 1e200),
     ("numbers.constant", np.inf),

@@ -13,7 +13,7 @@ def evidence(relation, row):
 
 
 def _number(relation, row):
-    unit = (lambda x: None if x is None or x <= 0 else math.log(x)) if relation["is_log"] else (lambda x: x)
+    unit = (lambda x: None if x is None or x <= 0 else math.log(x)) if relation["form"] else (lambda x: x)
     if relation["when"] is not None and row[relation["when"]] != relation["when_value"]:
         return 0.0
     rest = unit(row[relation["target"]])
@@ -25,6 +25,9 @@ def _number(relation, row):
         if term is None:
             return 0.0
         rest -= weight * term
+    if relation["form"] == 2:  # a product, compared as it is
+        value = row[relation["target"]]
+        rest = value - value * math.exp(min(240.0, max(-240.0, -rest)))
     beyond = (abs(rest) - relation["limit"]) / relation["decade"]
     return min(beyond, relation["strength"]) if beyond > 0 else 0.0
 

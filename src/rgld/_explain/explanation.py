@@ -310,7 +310,7 @@ def explain_rows(
     return Explanation(
         tuple(column.name for column in model.encoding.columns),
         found.by_column,
-        anomaly_score(scores, model.local_weight),
+        anomaly_score(scores, model),
         scores.global_score,
         scores.local_score,
         found.distance_ratio,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._model.relations import MISSING, UNLISTED, Relations
+from .._model.relations import LOGARITHMS, MISSING, SUM, UNLISTED, Relations
 from .._table.encoding import Encoding
 from .._table.shown import short, shown
 from .words import apart
@@ -19,6 +19,8 @@ LARGE_FACTOR = 1.5
 """Of products, larger differences are said as a factor, smaller ones in percent."""
 ROUNDING_IN_LIMITS = 0.01
 """If 99 % of the rows are nearer than this fraction of the limit, the numbers are said to be equal."""
+GIVEN_WORD = "given"
+"""What a number or date is that is not missing, if only this matters."""
 WITHIN = "99 %"
 """The fraction of the training rows that keep within the distance that is named."""
 
@@ -62,7 +64,11 @@ class Names:
             return ""
         if j in self.relations.levels.by_column:
             return shown(self.kind(j), float(self.relations.levels.by_column[j][code]), self.of(j))
-        return self.encoding.columns[j].values[code]
+        return self.encoding.columns[j].values[code] if self.kind(j) == "category" else GIVEN_WORD
+
+    def has_values(self, j: int) -> bool:
+        """Tell whether the codes of a column stand for values, not only for missing or not."""
+        return self.kind(j) == "category" or j in self.relations.levels.by_column
 
     def said(self, j: int, value: str) -> str:
         """Return a value of a column as it is said: a category in quotation marks."""
@@ -114,7 +120,7 @@ def _is_equal(names: Names, i: int) -> bool:
 def _within(names: Names, i: int) -> str:
     numbers = names.relations.numbers
     within = float(numbers.within[i])
-    return _factor(within) if numbers.is_log[i] else names.distance(int(numbers.target[i]), within)
+    return _factor(within) if numbers.form[i] == LOGARITHMS else names.distance(int(numbers.target[i]), within)
 
 
 def number_words(names: Names, i: int) -> str:
@@ -126,7 +132,7 @@ def number_words(names: Names, i: int) -> str:
     if numbers.when[i] >= 0:
         where = names.has(int(numbers.when[i]), int(numbers.when_code[i]))
         return f"{names.short(target)} {sign} {names.number(target, float(numbers.constant[i]))} where {where}{how}"
-    formula = _product(names, i) if numbers.is_log[i] else _sum(names, i)
+    formula = _sum(names, i) if numbers.form[i] == SUM else _product(names, i)
     return f"{names.short(target)} {sign} {formula}{how}"
 
 
@@ -176,7 +182,7 @@ def number_broken(names: Names, i: int, value: float, rest: float) -> Said:
     """Return "total 37.3 where fare, tip and tolls suggest 12.3 (usually within 0.4)"."""
     numbers = names.relations.numbers
     target = int(numbers.target[i])
-    expected = value * math.exp(max(-600.0, min(600.0, -rest))) if numbers.is_log[i] else value - rest
+    expected = value * math.exp(max(-600.0, min(600.0, -rest))) if numbers.form[i] == LOGARITHMS else value - rest
     texts = [names.number(target, number) for number in (value, expected)]
     if names.kind(target) == "number":
         texts = apart((value, expected), texts, names.of(target))
@@ -248,6 +254,8 @@ def determined_words(names: Names, i: int) -> str:
     """Return "zone determines borough in all 6,400 rows"."""
     determined = names.relations.determined
     by, column = names.short(int(determined.by[i])), names.short(int(determined.column[i]))
+    if not names.has_values(int(determined.column[i])):
+        column = f"whether {column} is missing"
     return f"{by} determines {column} in {_of_rows(int(determined.n_broken[i]), int(determined.n_rows[i]))}"
 
 

@@ -135,7 +135,7 @@ def fit_table(
         model = _related(model, fitted)
         cells = fitted.cells if fitted is not None and sampled is None else None
         branch_scores = with_relations(model, branch_scores, training, rows.matrix, cells)
-    scores = anomaly_score(branch_scores, model.local_weight)
+    scores = anomaly_score(branch_scores, model)
     offset = fit_offset(parameters.contamination, scores)
     if held_out is None:
         return Fitted(model, offset, scores)
@@ -189,4 +189,4 @@ def _related(model: Model, fitted: FittedRelations | None) -> Model:
 def _scores_of(model: Model, table: Table, parameters: Parameters, row_indices: Int64s | None = None) -> Float64s:
     """Return the anomaly scores of rows by a finished model."""
     matrix = table.encode(model.encoding, row_indices)
-    return anomaly_score(score_rows(model, table, matrix, parameters.n_jobs), model.local_weight)
+    return anomaly_score(score_rows(model, table, matrix, parameters.n_jobs), model)

@@ -22,6 +22,8 @@ class Candidate(NamedTuple):
     """The k rows of the sample that break it."""
     decades: Float64s | None = None
     """Of relations of numbers: how far beyond the limit each of these rows is."""
+    lift: float = MIN_LIFT
+    """How many times as many rows would have to break it."""
 
     @property
     def strength(self) -> float:
@@ -36,7 +38,7 @@ class Candidate(NamedTuple):
     @property
     def is_strong(self) -> bool:
         """Whether the relation is kept."""
-        return self.expected >= MIN_LIFT * (len(self.broken) + 1.0)
+        return self.expected >= self.lift * (len(self.broken) + 1.0)
 
     def evidence_without(self) -> Float64s:
         """Return the evidence of the rows that break it, as if each were new."""
@@ -49,9 +51,9 @@ def evenly_spaced(n_rows: int, most: int) -> Indices:
     return np.unique(np.linspace(0, n_rows - 1, min(most, n_rows)).astype(np.intp))
 
 
-def may_be_kept(expected: float, n_broken: int) -> bool:
+def may_be_kept(expected: float, n_broken: int, lift: float = MIN_LIFT) -> bool:
     """Tell whether a relation is strong, at least without one of the rows that break it."""
-    return expected >= MIN_LIFT * max(n_broken, 1)
+    return expected >= lift * max(n_broken, 1)
 
 
 def _logarithm(lift: float) -> float:

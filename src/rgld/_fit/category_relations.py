@@ -11,12 +11,14 @@ import numpy as np
 from .._arrays import Int64s
 from .._kernels.relations import Cells
 from .._model.relations import MISSING, UNLISTED
-from .candidates import MIN_LIFT, Candidate, may_be_kept
+from .candidates import Candidate, may_be_kept
 
 MAX_LEVELS = 32
 """Numbers with at most this many different values are also values."""
 MAX_PAIR_FRACTION = 0.002
 """Values that meet in a larger fraction of the rows do meet."""
+MIN_PAIR_LIFT = 50.0
+"""Two values are kept apart if chance would let them meet so many times as often."""
 MAX_FLAG_LEVELS = 2
 """Numbers with more levels are amounts: that two of them never meet says little."""
 MIN_SUPPORT, MIN_AGREEMENT = 3, 0.8
@@ -123,7 +125,7 @@ def _never_meeting(
 ) -> list[Candidate]:
     """Return the pairs of frequent values that hardly ever meet."""
     n = len(codes[a])
-    least = MIN_LIFT * n  # a rarer value meets no value often enough
+    least = MIN_PAIR_LIFT * n  # a rarer value meets no value often enough
     own = np.flatnonzero(totals[a] * totals[b].max() >= least)
     other = np.flatnonzero(totals[b] * totals[a].max() >= least)
     if not len(own) or not len(other):
@@ -133,7 +135,7 @@ def _never_meeting(
     found[counts.a[inside], counts.b[inside]] = counts.n_rows[inside]
     expected = np.outer(totals[a][own], totals[b][other]) / n
     met = found[np.ix_(own, other)]
-    is_rule = (expected >= MIN_LIFT * np.maximum(met, 1)) & (met <= MAX_PAIR_FRACTION * n)
+    is_rule = (expected >= MIN_PAIR_LIFT * np.maximum(met, 1)) & (met <= MAX_PAIR_FRACTION * n)
     relations = []
     for i, k in zip(*np.nonzero(is_rule), strict=True):
         mine = np.flatnonzero(counts.a == own[i])
@@ -148,5 +150,5 @@ def _never_meeting(
             "n_rows": totals[a][own[i]],
         }
         broken = np.flatnonzero((codes[a] == own[i]) & (codes[b] == other[k]))
-        relations.append(Candidate(float(expected[i, k]), relation, broken))
+        relations.append(Candidate(float(expected[i, k]), relation, broken, lift=MIN_PAIR_LIFT))
     return relations

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._arrays import Float64s, Indices
 from .._kernels.relations import Cells
-from .._model.relations import MAX_TERMS, UNLISTED
+from .._model.relations import MAX_TERMS, SUM, UNLISTED
 from .residuals import NEAR_FRACTION, Measured, distance, measured, middle
 
 MIN_CONDITION_ROWS, MIN_CONDITION_FRACTION, MAX_CONDITION_FRACTION = 50, 0.01, 0.95
@@ -33,7 +33,7 @@ def under_conditions(cells: Cells, numbers: Sequence[int], values: Sequence[int]
         if j in cells.levels or cells.kind(j) == "time" or not len(there):
             continue
         center = middle(there)
-        own_spread = distance(there - center, NEAR_FRACTION)
+        own_spread = distance(there - center, NEAR_FRACTION) or float(there.std())  # most rows may have one value
         if own_spread > 0.0:
             spread[j] = own_spread
             scaled.append(
@@ -77,7 +77,7 @@ def _near_constant(cells: Cells, j: int, when: int, code: int, rows: Indices, sp
     constant = middle(own)
     relation = {
         "target": j,
-        "is_log": 0,
+        "form": SUM,
         "when": when,
         "when_code": code,
         "partner": [-1] * MAX_TERMS,

@@ -131,7 +131,7 @@ class ScaledRowsInPasses:
     def score_at_rank(self, model: Model, sample: Table, rank: float) -> float:
         """Return the anomaly score below which this fraction of the training rows lies, given the sample as read."""
         scores = score_rows(model, sample, sample.encode(model.encoding), self.context.n_jobs)
-        sampled = anomaly_score(scores, model.local_weight)
+        sampled = anomaly_score(scores, model)
         knots = draw_knots(sampled[None], self.n_counted)
         counted = self.executor.run(AnomalyScoresStep(self.context, model, knots))
         low, high = float(counted.lowest[0]), max(float(counted.highest[0, -1]), float(sampled.max()))

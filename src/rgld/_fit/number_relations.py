@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._arrays import Bools, Float64s, Indices
-from .._kernels.relations import Cells, in_unit
-from .._model.relations import MAX_TERMS, UNLISTED
+from .._kernels.relations import LARGEST_LOGARITHM, Cells, beside_product, in_unit
+from .._model.relations import LOGARITHMS, MAX_TERMS, PRODUCT, SUM, UNLISTED
 from .candidates import Candidate, evenly_spaced
 from .conditions import under_conditions
 from .residuals import (
@@ -55,6 +55,10 @@ MAX_LINEAR = 32
 """Relations without a condition that are kept."""
 DIGITS = 10
 """Of weights and constants: rounding, which may differ between processors, decides nothing."""
+MAX_FACTORS = 3
+"""Numbers in a product: logarithms of more fit by chance, and no one would name it."""
+MIN_POWER_PRECISION = 2.0
+"""Of a product with powers that are not whole, in decimal digits."""
 WHOLE_WITHIN = 0.02
 """A weight that is this near to a whole number may be one."""
 
@@ -132,8 +136,8 @@ def _values(cells: Cells, values: Sequence[int], some: Indices) -> Iterator[Feat
         codes = cells.codes(j)[some]
         count = np.bincount(codes[codes >= 0], minlength=1)
         frequent = np.flatnonzero(count >= max(MIN_VALUE_ROWS, MIN_VALUE_FRACTION * len(codes)))
-        if len(cells.levels.get(j, ())) == 2:
-            continue  # a flag is a number already
+        if cells.kind(j) != "category" and len(cells.levels.get(j, ())) in (0, 2):
+            continue  # a flag is a number already, and whether a number is given says nothing of others
         for code in np.sort(frequent[np.argsort(-count[frequent], kind="stable")[:MAX_COLUMN_VALUES]]):
             yield Feature(j, int(code), (codes == code) - count[code] / len(codes), None, 1.0)
 
@@ -252,7 +256,7 @@ def _related(
     weights, constant, rest = _rounded(values, terms, weights, [own.is_number for own in partners])
     relation: dict[str, Any] = {
         "target": target.column,
-        "is_log": int(is_log),
+        "form": LOGARITHMS if is_log else SUM,
         "when": -1,
         "when_code": -1,
         "partner": _padded([own.column for own in partners], -1),
@@ -262,7 +266,37 @@ def _related(
     }
     # As if the column were independent of its partners: each row has the value of another.
     unrelated = rest - values + values[np.random.default_rng(0).permutation(len(values))]
-    return measured(relation, values, rest, unrelated, rows, spread)
+    found = measured(relation, values, rest, unrelated, rows, spread)
+    return _of_products(cells, target.column, found, rest, unrelated, rows, relation) if is_log else found
+
+
+def _of_products(
+    cells: Cells,
+    column: int,
+    found: Measured | None,
+    rest: Float64s,
+    unrelated: Float64s,
+    rows: Indices,
+    relation: dict[str, Any],
+) -> Measured | None:
+    """Return the more precise of a product's two forms: rounding is as large for small numbers as for large ones, other
+    differences grow with the numbers. A power that is not whole makes no product, unless it leaves nothing open."""
+    values = cells.numbers(column)[rows]
+    spread = distance(values - middle(values), NEAR_FRACTION)
+    # If the column were independent, each row would have the value of another beside its own product.
+    product = values * np.exp(np.clip(-rest, -LARGEST_LOGARITHM, LARGEST_LOGARITHM))
+    other = product * np.exp(np.clip(unrelated, -LARGEST_LOGARITHM, LARGEST_LOGARITHM)) - product
+    as_is = measured({**relation, "form": PRODUCT}, values, beside_product(values, rest), other, rows, spread)
+    forms = [one for one in (found, as_is) if one is not None]
+    powers = [w for w, code in zip(relation["weight"], relation["partner_code"], strict=True) if code == UNLISTED]
+    n_factors = sum(
+        j >= 0 and code == UNLISTED for j, code in zip(relation["partner"], relation["partner_code"], strict=True)
+    )
+    if n_factors > MAX_FACTORS:
+        return None
+    if not all(power == round(power) for power in powers):
+        forms = [one for one in forms if one.precision >= MIN_POWER_PRECISION]
+    return max(forms, key=lambda one: one.precision, default=None)
 
 
 def _padded(elements: Sequence[float], filler: float) -> list[float]:

@@ -10,8 +10,12 @@ from .._arrays import Float64s
 from .._kernels.relations import Cells
 from .candidates import Candidate, evenly_spaced, may_be_kept
 
-MIN_EXPECTED_FRACTION = 0.05
+MIN_EXPECTED_FRACTION = {"time": 0.02}
+ELSE_EXPECTED_FRACTION = 0.05
 """Of independent columns, the first is above the second in at least this fraction of the rows: their ranges overlap."""
+MIN_ORDER_LIFT = {"time": 10.0, "duration": 30.0, "number": 100.0}
+"""So many times as many rows must break the order of independent columns. Dates have one unit, and mostly an order
+that someone could name; of two numbers neither is known."""
 MAX_BROKEN_FRACTION = 0.002
 """An order that a larger fraction of the rows breaks is none."""
 MAX_COMPARED_ROWS = 2048
@@ -38,8 +42,9 @@ def candidates(cells: Cells, columns: Sequence[int]) -> Iterator[Candidate]:
             fraction = fraction_above(present[a], present[b])
             broken = np.flatnonzero(low > high)
             expected, is_rare = fraction * n_rows, len(broken) <= MAX_BROKEN_FRACTION * n_rows
-            if fraction >= MIN_EXPECTED_FRACTION and is_rare and may_be_kept(expected, len(broken)):
-                yield Candidate(expected, {"low": a, "high": b, "n_rows": n_rows}, broken)
+            least, lift = MIN_EXPECTED_FRACTION.get(kinds[a], ELSE_EXPECTED_FRACTION), MIN_ORDER_LIFT[kinds[a]]
+            if fraction >= least and is_rare and may_be_kept(expected, len(broken), lift):
+                yield Candidate(expected, {"low": a, "high": b, "n_rows": n_rows}, broken, lift=lift)
 
 
 def _unit(cells: Cells, j: int) -> str:

@@ -36,6 +36,8 @@ from . import category_relations, number_relations, order_relations
 from .candidates import Candidate
 from .category_relations import MAX_LEVELS
 
+NUMERIC = ("number", "time", "duration", "boolean")
+"""Kinds of columns whose cells are numbers."""
 MIN_RELATED_ROWS = 50
 """Fewer rows teach no relation: any two columns fit each other."""
 MAX_BROKEN = 0.01
@@ -57,7 +59,7 @@ class Columns(NamedTuple):
     numbers: Sequence[int]
     """Numbers, dates and durations that vary."""
     values: Sequence[int]
-    """Categories, and numbers with levels."""
+    """Categories, numbers with levels, and columns in which values are missing."""
 
 
 class FittedRelations(NamedTuple):
@@ -133,13 +135,18 @@ def _spans(cells: Cells) -> list[tuple[int, int]]:
 def _entering(cells: Cells) -> Columns:
     """Return the columns that enter: of a wide table not all."""
     described = list(enumerate(cells.encoding.columns[:CHOOSING_COLUMNS]))
-    values = [j for j, column in described if column.kind == "category" or j in cells.levels]
-    numbers = [j for j, column in described if column.kind in ("number", "time", "duration", "boolean")]
+    values = [j for j, column in described if _has_values(cells, j)]
+    numbers = [j for j, column in described if column.kind in NUMERIC]
     numbers += [len(cells.encoding.columns) + k for k in range(len(cells.spans))]
     numbers = [j for j in numbers if number_relations.varies(cells.numbers(j))]
     if len(numbers) > MAX_RELATED_NUMBERS:
         numbers = number_relations.most_correlated(cells, numbers, MAX_RELATED_NUMBERS, CHOOSING_ROWS)
     return Columns(numbers, values[:MAX_RELATED_VALUES])
+
+
+def _has_values(cells: Cells, j: int) -> bool:
+    column = cells.encoding.columns[j]
+    return column.kind == "category" or j in cells.levels or (column.kind in NUMERIC and bool(column.has_gaps))
 
 
 def _kept(kinds: list[tuple[type, Iterable[Candidate]]], n_rows: int) -> tuple[dict[type, list[Candidate]], Float64s]:

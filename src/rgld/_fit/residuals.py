@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._arrays import Float64s, Indices
+from .._model.relations import LOGARITHMS
 from .candidates import Candidate, may_be_kept
 
 NEAR_FRACTION, FAR_FRACTION = 0.9, 0.99
@@ -23,9 +24,9 @@ from the middle that 90 % of the rows keep."""
 MIN_DECADE = 1.5
 """The tail falls to a tenth over no less than w / (this times the decimal logarithm of the number of rows): few rows
 show little of it. Of 2,000 rows of a normal distribution, w - u is 0.36 w and this is 0.2 w."""
-MAX_EXPECTED = 0.01
+MAX_EXPECTED = 0.002
 """Rows of the sample that are expected beyond their limit, over all relations of numbers: a break is to be clear."""
-MAX_BEYOND = 0.002
+MAX_BEYOND = 0.003
 """Fraction of the rows beyond the first limit."""
 MAX_LOG_WITHIN = 0.2
 """A product is kept if 99 % of the rows keep within this fraction of the column's spread: logarithms stretch small
@@ -81,7 +82,7 @@ def measured(
     near, within = max(distance(rest, NEAR_FRACTION), smallest), max(exact, smallest)
     if not spread > 0.0 or near > MAX_SPREAD * spread or not 1e-190 < within < 1e190:
         return None
-    if relation["is_log"] and within > MAX_LOG_WITHIN * spread:
+    if relation["form"] == LOGARITHMS and within > MAX_LOG_WITHIN * spread:
         return None
     places = [int(fraction * (len(values) - 1)) for fraction in USUAL]
     low, high = np.partition(values, places)[places]

@@ -269,5 +269,5 @@ class AnomalyScoresStep(Step[ScoreCounts]):
         if not len(table):
             return None
         matrix = table.encode(self.context.encoding, indices)
-        scores = anomaly_score(score_rows(self.model, table, matrix, self.context.n_jobs), self.model.local_weight)
+        scores = anomaly_score(score_rows(self.model, table, matrix, self.context.n_jobs), self.model)
         return ScoreCounts.of(scores[None], self.knots, self.context.n_threads(matrix))

@@ -17,9 +17,12 @@ import numpy as np
 
 from .._arrays import Bools, Float64s, Floats, Indices, Int32s
 from .._model.relations import (
+    GIVEN,
     LARGEST_CELL,
     MAX_TERMS,
     MISSING,
+    PRODUCT,
+    SUM,
     UNLISTED,
     Relations,
 )
@@ -27,6 +30,8 @@ from .._table.columns import as_strings, without_values
 from .._table.encoding import Encoding, read_values
 from .._table.table import Table
 
+LARGEST_LOGARITHM = 240.0
+"""Of a factor between a number and a product: beyond, one is as far off as the other."""
 RELATED_ROWS = 2**14
 """Rows that are related together: their cells of some columns fit into the cache."""
 
@@ -80,9 +85,15 @@ class Cells:
         return np.where(missing, np.nan, self._matrix[:, start])
 
     def codes(self, j: int) -> Int32s:
-        """Return the codes of a column of categories, or of numbers that have levels."""
+        """Return the codes of a column of categories, or of numbers that have levels. Other numbers are `GIVEN` or
+        missing."""
         if j not in self._codes:
-            self._codes[j] = codes_of_levels(self.numbers(j), self.levels[j]) if j in self.levels else self._places(j)
+            if j in self.levels:
+                self._codes[j] = codes_of_levels(self.numbers(j), self.levels[j])
+            elif self.kind(j) == "category":
+                self._codes[j] = self._places(j)
+            else:
+                self._codes[j] = np.where(np.isnan(self.numbers(j)), MISSING, GIVEN).astype(np.int32)
         return self._codes[j]
 
     def text(self, j: int, row: int) -> str:
@@ -167,8 +178,10 @@ def number_evidence(relations: Relations, i: int, cells: Cells, rows: slice) -> 
 def residual(relations: Relations, i: int, cells: Cells, rows: slice) -> Float64s:
     """Return x - constant - sum of weight * partner; NaN where a cell is missing or the condition does not hold."""
     numbers = relations.numbers
-    is_log = bool(numbers.is_log[i])
-    rest: Float64s = in_unit(cells.numbers(int(numbers.target[i]))[rows], is_log) - numbers.constant[i]
+    form = int(numbers.form[i])
+    is_log = form != SUM
+    values = cells.numbers(int(numbers.target[i]))[rows]
+    rest: Float64s = in_unit(values, is_log) - numbers.constant[i]
     for t in range(MAX_TERMS):
         j, code = int(numbers.partner[i, t]), int(numbers.partner_code[i, t])
         if j < 0:
@@ -179,7 +192,13 @@ def residual(relations: Relations, i: int, cells: Cells, rows: slice) -> Float64
             rest[cells.codes(j)[rows] == code] -= numbers.weight[i, t]
     if numbers.when[i] >= 0:
         rest[cells.codes(int(numbers.when[i]))[rows] != numbers.when_code[i]] = np.nan
-    return rest
+    return beside_product(values, rest) if form == PRODUCT else rest
+
+
+def beside_product(values: Float64s, logarithm_rest: Float64s) -> Float64s:
+    """Return how far values are from a product, given the difference of their logarithms."""
+    difference: Float64s = values * -np.expm1(np.clip(-logarithm_rest, -LARGEST_LOGARITHM, LARGEST_LOGARITHM))
+    return difference
 
 
 def in_unit(values: Float64s, is_log: bool) -> Float64s:

@@ -32,8 +32,12 @@ LARGEST_CELL = 1e100
 MISSING, UNLISTED = -1, -2
 """Codes of a missing number, and of a value that was never seen or is too rare to be listed. (In a category, a missing
 value is a value as any other.)"""
+GIVEN = 0
+"""Code of a number, date or duration that is not missing, in a column without levels."""
 MAX_RELATIONS = 128
 """Relations of each class below."""
+SUM, LOGARITHMS, PRODUCT = 0, 1, 2
+"""Forms of a relation of numbers."""
 MAX_SPANS = 6
 """Pairs of dates."""
 LARGEST_STRENGTH = 20.0
@@ -42,12 +46,14 @@ LARGEST_STRENGTH = 20.0
 
 @dataclass(frozen=True, eq=False)
 class NumberRelations:
-    """Numbers that follow from others: |x - constant - sum of weight * partner| is at most `limit`."""
+    """Numbers that follow from others: |x - constant - sum of weight * partner| is at most `limit`; of a product,
+    |x - exp(...)|."""
 
     target: Annotated[Int32s, Array("numbers", 0, is_optional=True, since=4)]
     """The column x."""
-    is_log: Annotated[Int32s, Array("numbers", 0, 1, is_optional=True, since=4)]
-    """1 if x and its partners are taken as logarithms; partners that are values stay 0 or 1."""
+    form: Annotated[Int32s, Array("numbers", 0, 2, is_optional=True, since=4)]
+    """`SUM`; or a product, the sum of logarithms, which is compared with x by `LOGARITHMS` or as it is (`PRODUCT`).
+    Partners that are values stay 0 or 1."""
     when: Annotated[Int32s, Array("numbers", -1, is_optional=True, since=4)]
     """The column of the condition; -1 if there is none."""
     when_code: Annotated[Int32s, Array("numbers", MISSING, is_optional=True, since=4)]
@@ -163,6 +169,11 @@ class Relations:
     evidence: TrainingEvidence
     n_rows: int
     """Training rows that the relations were learned from: those of the sample."""
+
+    @property
+    def broken_fraction(self) -> float:
+        """The fraction of the training rows that break a relation."""
+        return len(self.evidence.of_rows) / self.n_rows
 
     def __len__(self) -> int:
         return sum(len(part.n_rows) for part in (self.numbers, self.orders, self.pairs, self.determined))

@@ -5,11 +5,16 @@ from typing import NamedTuple
 import numpy as np
 
 from .._arrays import Float64s
+from .model import Model
 
-MOST_ISOLATED, P_WEIGHT = 0.005, 0.02
-"""A row that breaks a relation does not come before the rows whose score is above 1 minus the first: an error in a cell
-is seldom more unusual than a row that is far from all others. The second keeps the order among such rows, and keeps
-them together."""
+MOST_ISOLATED = 0.005
+"""A row with a new gap does not come before the rows whose score is above 1 minus this: it is seldom more unusual than
+a row that is far from all others."""
+TOP, FEWEST_BEFORE, MOST_BEFORE = 0.0095, 0.002, 0.008
+"""Rows that break a relation come after the most isolated rows, as many of them as leave room in the top hundredth: the
+first fraction, less the fraction of training rows that break a relation; not below the second, nor above the third."""
+P_WEIGHT = 0.02
+"""Keeps the order among the rows that break a relation, and keeps them together."""
 
 
 class BranchScores(NamedTuple):
@@ -27,22 +32,23 @@ class BranchScores(NamedTuple):
     row can have one, as in arrays."""
 
 
-def anomaly_score(scores: BranchScores, local_weight: float) -> Float64s:
+def anomaly_score(scores: BranchScores, model: Model) -> Float64s:
     """Return the weighted mean of the branch scores, of one branch its score. A row that breaks a relation gets at
-    least 1 - (MOST_ISOLATED + P_WEIGHT p), where p is 1 - relation score. A row with a new gap gets at least
-    1 - (MOST_ISOLATED + p), where p is 1 - gap score.
+    least 1 - (before + P_WEIGHT p), where p is 1 - relation score and `before` is said at TOP. A row with a new gap
+    gets at least 1 - (MOST_ISOLATED + p), where p is 1 - gap score.
 
     So such rows come into the top hundredth, and the order of all other rows is that of the branches.
     """
-    score = _branch_mean(scores.global_score, scores.local_score, local_weight)
+    score = _branch_mean(scores.global_score, scores.local_score, model.local_weight)
     if scores.gap_score is not None:
         # Up to half of the rest is left to the branches, which keep the order of such rows.
         place = 1.0 - (MOST_ISOLATED + 1.0 - scores.gap_score) * (1.0 - 0.5 * score)
         score = np.where(scores.gap_score > 0.0, np.maximum(score, place), score)
     relation_score = scores.relation_score
-    if relation_score is None:
+    if relation_score is None or model.relations is None:
         return score
-    place = 1.0 - (MOST_ISOLATED + P_WEIGHT * (1.0 - relation_score))
+    before = min(max(TOP - model.relations.broken_fraction, FEWEST_BEFORE), MOST_BEFORE)
+    place = 1.0 - (before + P_WEIGHT * (1.0 - relation_score))
     return np.where(relation_score > 0.0, np.maximum(score, place), score)
 
 

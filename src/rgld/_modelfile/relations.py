@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._arrays import Bools, Int32s
-from .._model.relations import MAX_RELATIONS, MAX_SPANS, MISSING, UNLISTED, Relations
+from .._model.relations import GIVEN, MAX_RELATIONS, MAX_SPANS, MISSING, UNLISTED, Relations
 from .._table.encoding import Column
 from ..exceptions import ModelFileError
 
@@ -38,7 +38,8 @@ def check_relations(relations: Relations, columns: Sequence[Column]) -> None:
     # Compared, not subtracted: a difference may overflow.
     increase = (steps > 0) | ((steps == 0) & (levels.number[1:] > levels.number[:-1]))
     _require("levels.number", np.all(increase))
-    n_values = np.array([len(column.values) for column in columns])
+    # A column of numbers without levels has one value: that a number is given.
+    n_values = np.array([len(column.values) if column.kind not in NUMERIC else GIVEN + 1 for column in columns])
     n_values[levels.column] = 0
     np.add.at(n_values, levels.column, 1)
 

@@ -179,7 +179,7 @@ def _score_batches(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TableWarning)  # `count_unread` says it, once for all batches
             branch_scores = score_part(detector, as_fitted(detector, features), first_row=gathered.n_rows)
-        scores = anomaly_score(branch_scores, detector.model_.local_weight)
+        scores = anomaly_score(branch_scores, detector.model_)
         own_names = row_names(frame, scoring)
         ids = row_ids.of(gathered.n_rows, len(frame)) if own_names is None else own_names
         if scoring.label:

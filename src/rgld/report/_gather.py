@@ -131,7 +131,7 @@ def _score(
     if p is not None and not np.all((p >= 0.0) & (p <= 1.0)):
         raise ParameterError("p_values must be numbers from 0 to 1, one for each row.")
     branches = score_rows(model, read, matrix, detector.n_jobs)
-    scores = anomaly_score(branches, model.local_weight)
+    scores = anomaly_score(branches, model)
     threshold = -float(detector.offset_)
     return ScoredTable(read, matrix, branches, scores, threshold, scores > threshold, p)
 

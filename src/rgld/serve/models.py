@@ -73,7 +73,7 @@ class Served:
         """Return the scores of rows: those of `RGLD.anomaly_score`, to the bit."""
         model = self.model
         n_jobs = 1 if len(table) <= MAX_SERIAL_ROWS else self.detector.n_jobs
-        return anomaly_score(score_rows(model, table, table.encode(model.encoding), n_jobs), model.local_weight)
+        return anomaly_score(score_rows(model, table, table.encode(model.encoding), n_jobs), model)
 
     def explained(self, table: Table) -> Explanation:
         """Return the explanations of rows."""
