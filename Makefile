@@ -13,7 +13,7 @@ EXHAUSTIVE = -m "exhaustive or hypothesis" --hypothesis-profile=all
 COMPILE_CORE = g++ -std=c++17 -ffp-contract=off -fno-math-errno -Wall -Wextra -Wno-psabi -pthread -Icore \
 	-DRGLD_NAMESPACE=rgld_baseline '-DRGLD_NAME="baseline"' -DRGLD_LANES=4
 
-.PHONY: demo test test-all check check-native check-threads coverage time-sorts fuzz format benchmark history lock wheel sdist results oddbench clean
+.PHONY: demo test test-all check check-native check-threads coverage time-sorts fuzz format benchmark history lock wheel sdist docs tutorials results oddbench clean
 
 demo: .venv/.installed
 	$(BIN)/python examples/demo.py
@@ -113,6 +113,17 @@ sdist: .venv/.installed-dev
 	rm -rf dist/*.tar.gz
 	$(BIN)/python -m build --sdist --outdir dist .
 	$(BIN)/python -m twine check --strict dist/*.tar.gz
+
+# The documentation site in build/site: strict, so that a link or an anchor that leads nowhere is an error. It opens from
+# the file system and needs no network.
+docs: .venv/.installed-dev
+	$(INSTALL) --group docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "Open build/site/index.html"
+
+# Writes what the commands and examples of the tutorials print now into the pages, where it is not what they show.
+tutorials: .venv/.installed-dev
+	MPLBACKEND=agg COLUMNS=100 $(BIN)/python -m tests.pages $(filter-out %/index.md,$(wildcard docs/tutorials/*.md))
 
 # Speed of this commit, kept in benchmarks/asv/results: docs/history.md. ASV="--quick" only tries the benchmarks.
 history: .venv/.installed-dev

@@ -72,3 +72,11 @@ def test_corrections():
     assert smallest([0.01, 0.5, 0.2]) == pytest.approx(0.03)
     assert corrected(np.array([0.04, 0.01, 0.03])).tolist() == pytest.approx([0.06, 0.03, 0.06])
     assert len(corrected(np.empty(0))) == 0
+
+
+def test_a_large_distance_has_a_tiny_p_value_and_no_warning():
+    """Two samples that do not overlap: 2 of all orders."""
+    from math import comb
+
+    assert two_samples._lattice_p_value(1.0, 300, 400) == pytest.approx(2 / comb(700, 300), rel=1e-9)
+    assert 0.0 < distance_p_value(1.0, 500, 800) < 1e-99

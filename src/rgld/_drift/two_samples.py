@@ -44,26 +44,20 @@ def distance_p_value(distance: float, m: int, n: int) -> float:
 def _lattice_p_value(distance: float, m: int, n: int) -> float:
     """Return the probability that two samples without ties have a distance of at least this.
 
-    The pooled samples in order are a path from (0, 0) to (m, n), and all paths are equally likely. Count those that
-    stay where |i / m - j / n| < distance. Counts are divided by the number of all paths to the same point, which keeps
-    them between 0 and 1: the probability to be still inside.
+    The pooled samples in order are a path from (0, 0) to (m, n), and all paths are equally likely. Of the paths to
+    (i, j), `left[i]` is the fraction that were somewhere where |i / m - j / n| >= distance. A path to (i, j) comes over
+    (i - 1, j) with probability i / (i + j), else over (i, j - 1). These are
+    sums of numbers in [0, 1], so that tiny p-values are right too.
     """
-    j = np.arange(n + 1)
-    inside = np.where(j / n < distance - ROUNDING, 1.0, 0.0)  # i = 0: the only path goes straight
-    for i in range(1, m + 1):
-        is_inside = np.abs(i / m - j / n) < distance - ROUNDING
-        first, last = int(is_inside.argmax()), int(n - is_inside[::-1].argmax())
-        if not is_inside[first]:
-            return 1.0
-        # In counts, the next row is the sum of the row above up to j. N(i, j) = (i + j)! / (i! j!) are all paths.
-        own = np.zeros(n + 1)
-        steps = j[first : last + 1]
-        log_above = gammaln(i + steps) - gammaln(i) - gammaln(steps + 1)  # log N(i - 1, j)
-        log_here = gammaln(i + steps + 1) - gammaln(i + 1) - gammaln(steps + 1)  # log N(i, j)
-        top = log_above.max()
-        own[first : last + 1] = np.cumsum(inside[first : last + 1] * np.exp(log_above - top)) * np.exp(top - log_here)
-        inside = np.where(is_inside, own, 0.0)
-    return float(np.clip(1.0 - inside[n], 0.0, 1.0))
+    i = np.arange(m + 1)
+    left = np.zeros(m + 1)
+    for length in range(1, m + n + 1):
+        j = length - i
+        over_i = np.concatenate(([0.0], left[:-1]))
+        left = (over_i * i + left * j) / length
+        left[np.abs(i / m - j / n) >= distance - ROUNDING] = 1.0
+        left[(j < 0) | (j > n)] = 0.0  # no such point
+    return float(left[m])
 
 
 def shares_p_value(k: int, n: int, other_k: int, other_n: int) -> float:

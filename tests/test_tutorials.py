@@ -1,0 +1,50 @@
+"""The code of the tutorials runs, and prints what the pages show. `make tutorials` writes new output into them."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.pages import BLOCK, differences
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted(page for page in ROOT.glob("docs/tutorials/*.md") if page.name != "index.md")
+pytestmark = [
+    pytest.mark.own_process,
+    pytest.mark.skipif(not PAGES, reason="the tests run outside the repository"),
+]
+NEEDS = {
+    "analyst": ["polars"],
+    "data-scientist": ["pandas", "matplotlib"],
+    "engineer": ["starlette", "duckdb", "dask"],
+    "researcher": ["pyod"],
+}
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::PendingDeprecationWarning")
+@pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+def test_the_page_shows_what_comes_out(page, tmp_path, monkeypatch):
+    for name in NEEDS[page.stem]:
+        pytest.importorskip(name)
+    if "$ curl" in page.read_text() and not shutil.which("curl"):
+        pytest.skip("curl is not installed")
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    monkeypatch.setenv("COLUMNS", "100")
+    found = differences(page, tmp_path)
+    assert not found, "`make tutorials` writes the new output:\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+def test_every_block_is_run(page):
+    """A block of another kind would not be tried: cluster code that needs more than a test has is marked `py`."""
+    text = page.read_text()
+    assert len(BLOCK.findall(text)) + text.count("```py\n") + text.count("```yaml\n") == text.count("```") / 2
+    for kind, block in BLOCK.findall(text):
+        assert ("$ " if kind == "console" else ">>> ") in block
+
+
+def test_a_page_with_wrong_output_is_found(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("```console\n$ echo one\ntwo\n```\n```python\n>>> x = 6\n>>> x * 7\n41\n>>> x + 1\n7\n```\n")
+    first, second = differences(page, tmp_path)
+    assert "got:\none" in first and "got:\n42" in second
