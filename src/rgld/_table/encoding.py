@@ -318,8 +318,9 @@ def encode_matrix(encoding: Encoding, matrix: Floats, row_indices: Int64s | None
 
 def check_infinity(values: Floats, name: str, row_indices: Int64s | None = None) -> None:
     """Raise if a value is infinite."""
-    bad = np.flatnonzero(np.isinf(values))
-    if len(bad):
+    infinite = np.isinf(values)
+    if infinite.any():
+        bad = np.flatnonzero(infinite)
         row = bad[0] if row_indices is None else row_indices[bad[0]]
         more = f" and {len(bad) - 1} more" if len(bad) > 1 else ""
         label = name.capitalize() if name.startswith("column ") else f"Column {name!r}"

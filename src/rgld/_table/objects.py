@@ -69,6 +69,9 @@ def read_objects(name: str, values: list[Any]) -> RawColumn:
     A cell must read the same alone and beside cells of other kinds. Therefore its string is the one that `as_strings`
     gives its number in a column of one kind, and it reads back as that number.
     """
+    if len(values) == 1 and type(values[0]) in (float, int) and abs(values[0]) < MAX_EXACT_INTEGER:
+        # The number of a single row, a short way: what follows gives the same column.
+        return RawColumn(name, "number", np.array(values, dtype=np.float64), is_of_objects=True)
     missing = np.array([_is_missing(value) for value in values], dtype=bool)
     present = [value for value, gone in zip(values, missing, strict=True) if not gone]
     types = set(map(type, present))
