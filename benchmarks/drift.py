@@ -53,7 +53,27 @@ def coarse(rng: np.random.Generator, n: int) -> pl.DataFrame:
     return pl.DataFrame({f"x{j}": rng.integers(0, 3, n) for j in range(4)})
 
 
-SOURCES = {"numbers": numbers, "mixed": mixed, "coarse": coarse}
+def related(rng: np.random.Generator, n: int) -> pl.DataFrame:
+    """Columns that follow from each other, but for one row in 500: a sum, a product, an order, a value that determines
+    another."""
+    fare, tip = rng.gamma(3.0, 5.0, n).round(2), rng.gamma(1.0, 2.0, n).round(2)
+    price, quantity, zone = rng.lognormal(2.0, 0.8, n).round(2), rng.integers(1, 60, n), rng.integers(0, 12, n)
+    odd = [rng.random(n) < 0.002 for _ in range(3)]
+    return pl.DataFrame(
+        {
+            "fare": fare,
+            "tip": tip,
+            "total": (fare + tip + np.where(odd[0], rng.normal(0.0, 9.0, n), 0.0)).round(2),
+            "price": price,
+            "quantity": quantity,
+            "amount": (price * quantity * np.where(odd[1], 1.2, 1.0)).round(2),
+            "zone": [f"zone {z}" for z in zone],
+            "borough": [f"borough {z % 4}" for z in zone + odd[2]],
+        }
+    )
+
+
+SOURCES = {"numbers": numbers, "mixed": mixed, "coarse": coarse, "related": related}
 
 
 def fitted(source: str, seed: int) -> RGLD:
@@ -75,7 +95,7 @@ def false_alarms(n_models: int = N_MODELS) -> list[list[str]]:
             "any alarm (at most 1)",
             "sequence (0.33)",
             "batch (0.33)",
-            "columns (0.33)",
+            "columns, relations (0.33)",
             "at alpha = 0.1 (10)",
         ]
     ]
@@ -86,11 +106,13 @@ def false_alarms(n_models: int = N_MODELS) -> list[list[str]]:
             for table in range(N_TABLES):
                 check = detector.check(SOURCES[source](np.random.default_rng([2, seed, table]), N_NEW), alpha=ALPHA)
                 looser = detector_check(check, 0.1)
-                found.append(
-                    (check.drifted, check.sequence_alarm, check.batch_alarm, bool(check.drifted_columns), looser)
-                )
+                found.append((check.drifted, check.sequence_alarm, check.batch_alarm, _by_columns(check), looser))
         lines.append([source, f"{len(found):,}", *(rate(list(part)) for part in zip(*found, strict=True))])
     return lines
+
+
+def _by_columns(check: Check) -> bool:
+    return bool(check.drifted_columns or check.drifted_relations)
 
 
 def detector_check(check: Check, alpha: float) -> bool:
@@ -145,28 +167,40 @@ def unrelated(frame: pl.DataFrame, size: float) -> pl.DataFrame:
     return pl.DataFrame(X, schema=frame.columns)
 
 
+def wrong_sum(frame: pl.DataFrame, size: float) -> pl.DataFrame:
+    """A part of the rows has the tip of another row in its total."""
+    chosen = np.random.default_rng(0).permutation(len(frame))[: round(size * len(frame))]
+    total = frame["total"].to_numpy().copy()
+    total[chosen] += np.roll(frame["tip"].to_numpy()[chosen], 1) - frame["tip"].to_numpy()[chosen]
+    return frame.with_columns(total=total.round(2))
+
+
 CHANGES: dict[str, tuple[Callable[[pl.DataFrame, float], pl.DataFrame], tuple[float, ...]]] = {
     "one column moved by ... standard deviations": (shift_one, (0.25, 0.5, 1.0, 2.0)),
     "all columns moved by ... standard deviations": (shift_all, (0.25, 0.5, 1.0, 2.0)),
     "all columns wider by a factor of 1 + ...": (widen, (0.1, 0.25, 0.5, 1.0)),
     "a fraction of ... of the rows with values that do not belong together": (unrelated, (0.1, 0.25, 0.5, 1.0)),
 }
+WRONG_SUM = '"related": a fraction of ... of the rows with a wrong sum'
 
 
 def delay() -> list[list[str]]:
-    """Tables of 400 rows of the source "numbers", all of them changed."""
-    lines = [["change", "size", "found", "by sequence", "rows until then (median)", "by batch", "by columns"]]
-    detectors = [fitted("numbers", seed) for seed in range(10)]
-    for name, (change, sizes) in CHANGES.items():
+    """Tables of 400 rows, all of them changed: of the source "numbers", the last ones of "related"."""
+    lines = [
+        ["change", "size", "found", "by sequence", "rows until then (median)", "by batch", "by columns, relations"]
+    ]
+    models = {source: [fitted(source, seed) for seed in range(10)] for source in ("numbers", "related")}
+    for name, (change, sizes) in {**CHANGES, WRONG_SUM: (wrong_sum, (0.02, 0.05, 0.1, 0.25))}.items():
+        source = "related" if name is WRONG_SUM else "numbers"
         for size in sizes:
             checks = []
             for seed in range(N_CHANGED):
-                table = numbers(np.random.default_rng([4, seed]), N_NEW)
-                checks.append(detectors[seed % 10].check(change(table, size), alpha=ALPHA))
+                table = SOURCES[source](np.random.default_rng([4, seed]), N_NEW)
+                checks.append(models[source][seed % 10].check(change(table, size), alpha=ALPHA))
             rows = [c.rows.alarm_row + 1 if c.sequence_alarm else N_NEW + 1 for c in checks]
             middle = f"{np.median(rows):.0f}" if np.median(rows) <= N_NEW else "over 400"
             parts = ([c.drifted for c in checks], [c.sequence_alarm for c in checks])
-            rest = ([c.batch_alarm for c in checks], [bool(c.drifted_columns) for c in checks])
+            rest = ([c.batch_alarm for c in checks], [_by_columns(c) for c in checks])
             found, by_sequence, by_batch, by_columns = (f"{100 * np.mean(part):.0f} %" for part in (*parts, *rest))
             lines.append([name, f"{size:g}", found, by_sequence, middle, by_batch, by_columns])
     return lines

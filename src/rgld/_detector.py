@@ -18,7 +18,7 @@ from ._arrays import Bools, Float64s, Int64s
 from ._drift.sequence import Watch
 from ._drift.verdict import Check, check_alpha, check_table
 from ._explain.explanation import Explanation, explain_rows
-from ._explain.relations import Relation, often_broken, relations_of
+from ._explain.relations import Relation, check_relations, relations_of
 from ._fit.algorithm import Fitted, fit_parts, fit_stream, fit_table
 from ._fit.batches import Batches
 from ._fit.in_passes import Executor
@@ -458,8 +458,8 @@ class RGLD(OutlierMixin, BaseEstimator):
         model: Model = self.model_
         table = Schema.of_fitted(self).read(X, unused=model.encoding.dropped)
         scores = anomaly_score(score_rows(model, table, table.encode(model.encoding), self.n_jobs), model)
-        broken = often_broken(model, table)
-        return check_table(model.encoding, model.profiles, model.calibration, table, scores, alpha, watch, broken)
+        relations = check_relations(model, table)
+        return check_table(model.encoding, model.profiles, model.calibration, table, scores, alpha, watch, relations)
 
     def explain(self, X: ArrayLike) -> Explanation:
         """Return an explanation of each row: what each column contributed to its score, and reasons in words.

@@ -9,6 +9,8 @@ import polars as pl
 import pytest
 
 from rgld import RGLD, ParameterError, load
+from rgld._fit.sampling import split_rows
+from rgld._params import Parameters
 from rgld._table.profiles import MAX_KNOTS, Profiles, profile_table
 from rgld._table.table import MatrixTable
 
@@ -100,7 +102,7 @@ def test_rows_that_break_a_relation_are_found_though_every_column_is_as_before()
     assert found.batch_alarm and found.sequence_alarm and found.rows.is_higher
     assert (
         found.reasons[0].startswith("fare ≈ 2.5 × distance + 3")
-        and "rows break it (none in training)" in found.reasons[0]
+        and "rows break it (none of the 600 held-out rows)" in found.reasons[0]
     )
     assert found.reasons[-2].startswith("rows: they are more unusual than the 600 rows held out in training")
     assert found.rows.alarm_row < 900
@@ -192,7 +194,7 @@ def test_json_schema(detector):
     assert (content["schema"], content["version"], content["verdict"]) == ("rgld-check", 1, "fine")
     assert set(content) == {
         *("schema", "version", "verdict", "rows", "alpha", "level", "reasons", "notes", "sequence", "batch", "columns"),
-        "broken_relations",
+        *("broken_relations", "relations"),
     }
     assert set(content["columns"][0]) == {
         *("name", "kind", "drifted", "p_value", "gaps", "gaps_in_training", "unread", "unseen", "distance", "findings")
@@ -233,5 +235,45 @@ def test_relations_that_many_rows_break_are_said():
     found = detector.check(new)
     assert found.drifted
     (said,) = [text for text in found.reasons if text.startswith("total = fare + tip")]
-    assert "rows break it (none in training)" in said
-    assert found.as_dict()["broken_relations"] == list(found.broken_relations)
+    assert "rows break it (none of the 300 held-out rows)" in said
+    content = found.as_dict()
+    assert content["broken_relations"] == list(found.broken_relations)
+    (line,) = [one for one in content["relations"] if one["drifted"] and one["relation"].startswith("total")]
+    assert line["columns"] == ["total", "fare", "tip"] and line["broken_held_out"] == 0.0 < line["broken"]
+
+
+def test_a_relation_that_rows_break_is_an_alarm_of_its_own(tmp_path):
+    """Every column keeps its values, and so do the scores of most rows: only the sum is no longer one."""
+    detector = RGLD.plus(calibration_fraction=0.2, random_state=0).fit(related(3000, broken=False))
+    new = related(600, seed=2, broken=False)
+    swapped = np.arange(600)
+    swapped[:40] = np.roll(swapped[:40], 1)
+    found = detector.check(new.with_columns(tip=new["tip"].gather(swapped)))
+    assert found.drifted and found.drifted_relations and not found.drifted_columns
+    assert found.drifted_relations[0].p_value <= found.level
+    detector.save(tmp_path / "model.rgld")
+    again = load(tmp_path / "model.rgld").check(new.with_columns(tip=new["tip"].gather(swapped)))
+    assert again.as_dict() == found.as_dict()
+
+
+def test_the_held_out_rows_that_break_a_relation_are_counted():
+    """Seven of the rows that are held out have a borough that is not that of their zone."""
+    table, detector = related(2000, seed=3, broken=False), RGLD.plus(calibration_fraction=0.3, random_state=1)
+    _, held_out, _ = split_rows(len(table), table.width, Parameters.of(detector), 1)
+    borough = table["borough"].to_list()
+    for row in held_out[:7].tolist():
+        borough[row] = "borough 9"
+    table = table.with_columns(borough=pl.Series(borough))
+    found = detector.fit(table).check(table[held_out])
+    (one,) = [one for one in found.relations if one.relation.startswith("zone determines borough")]
+    assert one.held_out == (7, 600)
+    assert all((other.n_broken, other.n_rows) == other.held_out and other.p_value == 1.0 for other in found.relations)
+
+
+def test_without_held_out_rows_broken_relations_are_said_and_give_no_alarm():
+    detector = RGLD.plus(random_state=0).fit(related(1500, broken=False))
+    assert not len(detector.model_.relations.held_out.n_broken)
+    new = related(600, seed=2, broken=False)
+    found = detector.check(new.with_columns(tip=new["tip"].gather(np.roll(np.arange(600), 1))))
+    assert not found.drifted and found.broken_relations and not found.drifted_relations
+    assert "training rows)" in found.broken_relations[0]

@@ -10,7 +10,7 @@ from ..files.house.cases import FOLDER
 from ..fit.relation_tables import related
 from .model_files import SMALL, joined, set_parameter, split
 
-SETTINGS = {**SMALL, "relations": True, "random_state": 0}
+SETTINGS = {**SMALL, "relations": True, "calibration_fraction": 0.2, "random_state": 0}
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +59,8 @@ FORGED = [
     ("determined.column", 99),
     ("evidence.of_rows", 19.0),  # not sorted
     ("evidence.of_rows", np.nan),
+    ("held_out.n_broken", 10**6),  # more than were held out
+    ("held_out.n_broken", -1),
 ]
 
 

@@ -1,12 +1,12 @@
 """Columns: what has changed in the values of each column, against the training rows.
 
 In: a table, how its columns are read, and the profiles of the training columns. Out: a `ColumnCheck` for each column
-that the model uses. Every p-value is corrected for the number of all tests on all columns (Holm): if nothing has
-changed, the probability that any finding has a p-value of at most t is at most t.
+that the model uses. Every p-value is corrected for the number of all tests on all columns and relations (Holm): if
+nothing has changed, the probability that any finding has a p-value of at most t is at most t.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,6 +17,7 @@ from .._table.encoding import Column, Encoding, read_values
 from .._table.profiles import MAX_KNOTS, Profile, Profiles, knots_of
 from .._table.table import Table
 from . import words
+from .relations import RelationCheck
 from .two_samples import beyond_p_value, corrected, distance_p_value, largest_distance, shares_p_value, smallest
 
 MAX_EXACT_LABELS = 8
@@ -72,8 +73,11 @@ class ColumnCheck:
         return [f"{words.named(self.name)}: {text}" for text in found.values()]
 
 
-def check_columns(encoding: Encoding, profiles: Profiles, table: Table) -> tuple[ColumnCheck, ...]:
-    """Return what has changed in each column. A column that the model does not use is left out."""
+def check_columns(
+    encoding: Encoding, profiles: Profiles, table: Table, relations: Sequence[RelationCheck] = ()
+) -> tuple[tuple[ColumnCheck, ...], tuple[RelationCheck, ...]]:
+    """Return what has changed in each column, and the relations, with corrected p-values. A column that the model does
+    not use is left out."""
     found = []
     for j, column in enumerate(encoding.columns):
         if column.kind == "category":
@@ -81,8 +85,11 @@ def check_columns(encoding: Encoding, profiles: Profiles, table: Table) -> tuple
         elif column.kind != "dropped":
             training = profiles[j] if profiles.are_known else None
             found.append(_numbers(column, encoding.n_rows, training, table.column(j)))
-    p_values = iter(corrected(np.array([finding.p_value for check in found for finding in check.findings])).tolist())
-    return tuple(_with(check, p_values) for check in found)
+    tested = [finding.p_value for check in found for finding in check.findings]
+    tested += [relation.p_value for relation in relations if relation.held_out is not None]
+    p_values = iter(corrected(np.array(tested)).tolist())
+    columns = tuple(_with(check, p_values) for check in found)
+    return columns, tuple(replace(one, p_value=next(p_values)) if one.held_out else one for one in relations)
 
 
 def _with(check: ColumnCheck, p_values: Iterator[float]) -> ColumnCheck:
@@ -141,9 +148,11 @@ def _range(column: Column, values: Float64s, training: Profile) -> Finding:
 
 def _unread_example(column: Column, raw: RawColumn) -> str:
     """Return the most frequent string that cannot be read; "" if there is none."""
-    codes, strings = as_strings(raw)
     unread = np.flatnonzero(np.isnan(read_values(column, raw)) & ~raw.missing)
-    return strings[int(np.bincount(codes[unread]).argmax())] if len(unread) else ""
+    if not len(unread):
+        return ""
+    codes, strings = as_strings(raw)
+    return strings[int(np.bincount(codes[unread]).argmax())]
 
 
 def _category(column: Column, m: int, raw: RawColumn) -> ColumnCheck:

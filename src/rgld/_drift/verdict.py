@@ -1,7 +1,8 @@
 """The verdict: a table beside the training table, rows and columns together.
 
 In: scores and columns. Out: a `Check`. If the new rows are like the training rows, the probability of an alarm is at
-most `alpha`: a third of it for each of three parts, the sequence of the rows, the rows as a batch, and the columns.
+most `alpha`: a third of it for each of three parts: the sequence of the rows; the rows as a batch; and the columns with
+the relations between them.
 """
 
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from .._table.table import Table
 from ..exceptions import ParameterError
 from . import words
 from .columns import ColumnCheck, check_columns
+from .relations import RelationCheck
 from .sequence import SEED, Watch
 from .two_samples import distance_p_value, largest_distance
 
@@ -24,6 +26,8 @@ N_PARTS = 3
 """Parts of a check that can give an alarm: each has a third of `alpha`."""
 MAX_CHECKED_ROWS = 2**17
 """The columns of at most this many rows are looked at; of a longer table, rows chosen at random."""
+MAX_SAID_RELATIONS = 5
+"""Relations that the reasons name; `broken_relations` has all."""
 SCHEMA, SCHEMA_VERSION = "rgld-check", 1
 """What `as_dict` returns; the version changes when a field changes its meaning or is gone."""
 
@@ -71,9 +75,8 @@ class Check:
     """What could not be checked."""
     watch: Watch | None
     """To be passed to the check of the next table, so that the bets go on."""
-    broken_relations: tuple[str, ...] = ()
-    """Relations between columns that many more rows break than training rows did, in words. They tell what has changed;
-    they give no alarm, because the training rows, which the relations were learned from, break fewer than others do."""
+    relations: tuple[RelationCheck, ...] = ()
+    """The relations between columns, and how many rows break each."""
 
     @property
     def level(self) -> float:
@@ -85,6 +88,19 @@ class Check:
         """The columns that have changed, the surest first."""
         changed = [column for column in self.columns if column.p_value <= self.level]
         return tuple(sorted(changed, key=lambda column: column.p_value))
+
+    @property
+    def drifted_relations(self) -> tuple[RelationCheck, ...]:
+        """The relations that more rows break than held-out rows did, the most broken first."""
+        changed = [relation for relation in self.relations if relation.p_value <= self.level]
+        return tuple(sorted(changed, key=lambda relation: -relation.n_broken))
+
+    @property
+    def broken_relations(self) -> tuple[str, ...]:
+        """The relations that are broken more often than before, in words, the most broken first. Without held-out rows
+        they cannot be tested: then they tell what has changed, and give no alarm."""
+        often = [one for one in self.relations if one.p_value <= self.level or (one.held_out is None and one.is_often)]
+        return tuple(one.words for one in sorted(often, key=lambda one: -one.n_broken))
 
     @property
     def sequence_alarm(self) -> bool:
@@ -99,13 +115,16 @@ class Check:
     @property
     def drifted(self) -> bool:
         """Whether any part gives an alarm."""
-        return self.sequence_alarm or self.batch_alarm or bool(self.drifted_columns)
+        return self.sequence_alarm or self.batch_alarm or bool(self.drifted_columns or self.drifted_relations)
 
     @property
     def reasons(self) -> list[str]:
         """What has changed, in words: columns first, then relations, then rows."""
         said = [text for column in self.drifted_columns for text in column.said(self.level)]
-        said += self.broken_relations if self.drifted else ()
+        broken = self.broken_relations if self.drifted else ()
+        said += broken[:MAX_SAID_RELATIONS]
+        if len(broken) > MAX_SAID_RELATIONS:
+            said.append(f"and {len(broken) - MAX_SAID_RELATIONS} more relations between columns that many rows break")
         found = self.rows
         if found is not None and self.batch_alarm:
             said.append(words.higher_scores(found.distance, found.is_higher, found.n_calibration, found.batch_p_value))
@@ -125,6 +144,7 @@ class Check:
             "reasons": self.reasons,
             "notes": list(self.notes),
             "broken_relations": list(self.broken_relations),
+            "relations": [_relation_as_dict(one, self.level) for one in self.relations],
             "sequence": self._sequence_as_dict(),
             "batch": self._batch_as_dict(),
             "columns": [_column_as_dict(column, self.level) for column in self.columns],
@@ -173,6 +193,18 @@ def _column_as_dict(column: ColumnCheck, level: float) -> dict[str, Any]:
     }
 
 
+def _relation_as_dict(one: RelationCheck, level: float) -> dict[str, Any]:
+    return {
+        "columns": list(one.columns),
+        "relation": one.relation,
+        "drifted": one.p_value <= level,
+        "p_value": one.p_value,
+        "broken": one.n_broken / one.n_rows,
+        "broken_in_training": one.in_training[0] / max(1, one.in_training[1]),
+        "broken_held_out": None if one.held_out is None else one.held_out[0] / one.held_out[1],
+    }
+
+
 def check_alpha(alpha: float) -> None:
     """Raise if a probability of false alarm is not one."""
     if not (isinstance(alpha, Real) and 0.0 < float(alpha) < 1.0):
@@ -187,19 +219,20 @@ def check_table(
     scores: Float64s,
     alpha: float,
     watch: Watch | None = None,
-    broken_relations: tuple[str, ...] = (),
+    relations: tuple[RelationCheck, ...] = (),
 ) -> Check:
-    """Return the check of a table, or of a sample of its rows, with the scores of all its rows in their order."""
+    """Return the check of a table, or of a sample of its rows, with the scores of all its rows in their order, and how
+    many rows break each relation."""
     check_alpha(alpha)
     if len(table) > MAX_CHECKED_ROWS:
         chosen = np.random.default_rng(SEED).choice(len(table), MAX_CHECKED_ROWS, replace=False)
         table = table.take(np.sort(chosen))
-    columns = check_columns(encoding, profiles, table)
+    columns, relations = check_columns(encoding, profiles, table, relations)
     notes = () if profiles.are_known else (NO_PROFILES,)
     if not len(calibration):
-        return Check(len(scores), float(alpha), None, columns, (NO_CALIBRATION, *notes), None, broken_relations)
+        return Check(len(scores), float(alpha), None, columns, (NO_CALIBRATION, *notes), None, relations)
     rows, watch = check_rows(calibration, scores, float(alpha), watch or Watch.begin(calibration))
-    return Check(len(scores), float(alpha), rows, columns, notes, watch, broken_relations)
+    return Check(len(scores), float(alpha), rows, columns, notes, watch, relations)
 
 
 def check_rows(calibration: Float64s, scores: Float64s, alpha: float, watch: Watch) -> tuple[RowsCheck, Watch]:

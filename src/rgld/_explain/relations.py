@@ -6,7 +6,8 @@ same in words (`relation_words.py`).
 
 from dataclasses import dataclass
 
-from .._kernels.relations import Cells, broken_rows, cells_of, expected_codes, residual
+from .._drift.relations import RelationCheck
+from .._kernels.relations import Cells, broken_rows, cells_of, expected_codes, n_broken_rows, residual
 from .._model.model import Model
 from .._model.relations import UNLISTED, Relations
 from .._table.table import Table
@@ -38,11 +39,6 @@ class Relation:
 
     def __str__(self) -> str:
         return self.words
-
-
-MIN_OFTEN_ROWS, MIN_OFTEN_FRACTION, MIN_OFTEN_FACTOR = 5, 0.01, 10.0
-"""A relation is broken often if so many rows and such a fraction of them break it, so many times as often as in
-training."""
 
 
 @dataclass(frozen=True)
@@ -110,19 +106,22 @@ def _columns(relations: Relations, kind: str, i: int) -> list[int]:
     return [int(j) for j in used if j >= 0]
 
 
-def often_broken(model: Model, table: Table) -> tuple[str, ...]:
-    """Return, in words, the relations that many more rows of a table break than training rows did, the most first."""
-    if model.relations is None or not len(table):
+def check_relations(model: Model, table: Table) -> tuple[RelationCheck, ...]:
+    """Return how many rows of a table break each relation of a model."""
+    relations = model.relations
+    if relations is None or not len(table):
         return ()
-    names, cells = Names(model.encoding, model.relations), cells_of(model.relations, model.encoding, table, None)
+    names = Names(model.encoding, relations)
+    counts = n_broken_rows(relations, cells_of(relations, model.encoding, table, None)).tolist()
+    held_out = relations.held_out.n_broken.tolist()
+    places = [(kind, i) for kind, part in FIELDS_OF_KINDS.items() for i in range(len(getattr(relations, part).n_rows))]
     found = []
-    for broken in broken_rows(model.relations, cells, slice(0, len(table))):
-        relation, n = describe(names, broken.kind, broken.place), len(broken.rows)
-        fraction, before = n / len(table), (relation.n_broken + 1) / (relation.n_rows + 1)
-        if n >= MIN_OFTEN_ROWS and fraction >= max(MIN_OFTEN_FRACTION, MIN_OFTEN_FACTOR * before):
-            was = f"{relation.n_broken:,} of {relation.n_rows:,}" if relation.n_broken else "none"
-            found.append((n, f"{relation.words}: {n:,} of {len(table):,} rows break it ({was} in training)"))
-    return tuple(text for _, text in sorted(found, key=lambda one: -one[0]))
+    for n, (kind, i) in enumerate(places):
+        one = describe(names, kind, i)
+        before = (held_out[n], len(model.calibration)) if held_out else None
+        training = one.n_broken, one.n_rows
+        found.append(RelationCheck.of(one.columns, one.words, (counts[n], len(table)), training, before))
+    return tuple(found)
 
 
 @dataclass(frozen=True, eq=False)

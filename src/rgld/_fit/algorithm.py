@@ -16,8 +16,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .._arrays import Float64s, Int64s
+from .._kernels.relations import cells_of, n_broken_rows
 from .._kernels.scoring import score_rows, with_relations
 from .._model.model import GlobalBranch, LeverageBranch, Model
+from .._model.relations import HeldOutBreaks
 from .._model.scores import BranchScores, anomaly_score
 from .._params import Parameters
 from .._table.encoding import Encoding
@@ -139,10 +141,10 @@ def fit_table(
     offset = fit_offset(parameters.contamination, scores)
     if held_out is None:
         return Fitted(model, offset, scores)
-    held_out_scores = _scores_of(model, table.take(held_out), parameters)
+    calibrated, held_out_scores = _calibrated(model, table.take(held_out), parameters)
     every = np.empty(len(table))
     every[learned], every[held_out] = scores, held_out_scores
-    return Fitted(replace(model, calibration=np.sort(held_out_scores)), offset, every)
+    return Fitted(calibrated, offset, every)
 
 
 def fit_stream(stream: Stream, parameters: Parameters) -> Fitted | None:
@@ -178,7 +180,7 @@ def fit_parts(executor: Executor, schema: Schema, parameters: Parameters, seed: 
     else:
         offset = -rows.scaled(model.scaling).score_at_rank(model, sample.table, 1.0 - parameters.contamination)
     if len(held_out.indices):
-        model = replace(model, calibration=np.sort(_scores_of(model, held_out.table, parameters, held_out.indices)))
+        model, _ = _calibrated(model, held_out.table, parameters, held_out.indices)
     return Fitted(model, offset)
 
 
@@ -186,7 +188,14 @@ def _related(model: Model, fitted: FittedRelations | None) -> Model:
     return model if fitted is None else replace(model, relations=fitted.relations)
 
 
-def _scores_of(model: Model, table: Table, parameters: Parameters, row_indices: Int64s | None = None) -> Float64s:
-    """Return the anomaly scores of rows by a finished model."""
+def _calibrated(
+    model: Model, table: Table, parameters: Parameters, row_indices: Int64s | None = None
+) -> tuple[Model, Float64s]:
+    """Return a finished model with what it must know of the held-out rows, and their anomaly scores."""
     matrix = table.encode(model.encoding, row_indices)
-    return anomaly_score(score_rows(model, table, matrix, parameters.n_jobs), model)
+    scores = anomaly_score(score_rows(model, table, matrix, parameters.n_jobs), model)
+    relations = model.relations
+    if relations is not None:
+        cells = cells_of(relations, model.encoding, table, matrix)
+        relations = replace(relations, held_out=HeldOutBreaks(n_broken_rows(relations, cells)))
+    return replace(model, calibration=np.sort(scores), relations=relations), scores

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._arrays import Bools, Float64s, Floats, Indices, Int32s
+from .._arrays import Bools, Float64s, Floats, Indices, Int32s, Int64s
 from .._model.relations import (
     GIVEN,
     LARGEST_CELL,
@@ -219,6 +219,17 @@ def expected_codes(relations: Relations, i: int, codes: Int32s) -> Int32s:
     place = np.searchsorted(known, codes).clip(max=len(known) - 1)
     expected: Int32s = np.where(known[place] == codes, determined.expected_code[own][place], np.int32(UNLISTED))
     return expected
+
+
+def n_broken_rows(relations: Relations, cells: Cells) -> Int64s:
+    """Return how many rows break each relation: numbers first, then orders, pairs, determined."""
+    sizes = [0, len(relations.numbers.n_rows), len(relations.orders.n_rows), len(relations.pairs.n_rows)]
+    first = dict(zip(("number", "order", "pair", "determined"), np.cumsum(sizes).tolist(), strict=True))
+    counts = np.zeros(len(relations), np.int64)
+    for start in range(0, len(cells), RELATED_ROWS):
+        for broken in broken_rows(relations, cells, slice(start, start + RELATED_ROWS)):
+            counts[first[broken.kind] + broken.place] += len(broken.rows)
+    return counts
 
 
 def evidence_of(relations: Relations, cells: Cells) -> Float64s:

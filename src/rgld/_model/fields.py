@@ -57,10 +57,14 @@ DIMENSIONS = {
     "levels": "different numbers of the columns that are also read as values",
     "spans": "pairs of dates",
     "broken": "training rows that break a relation",
+    "all_relations": "relations of all kinds; 0 without held-out rows",
 }
 """The names of dimensions; single letters are the paper's. A dimension may also be a number."""
 
-RELATION_DIMENSIONS = ("numbers", "orders", "pairs", "determined", "expectations", "levels", "spans", "broken")
+RELATION_DIMENSIONS = (
+    *("numbers", "orders", "pairs", "determined", "expectations", "levels", "spans", "broken"),
+    "all_relations",
+)
 OPEN_DIMENSIONS = (
     "knots",
     "profiled_columns",

@@ -157,6 +157,15 @@ class TrainingEvidence:
 
 
 @dataclass(frozen=True, eq=False)
+class HeldOutBreaks:
+    """How many of the rows held out of the fit break each relation. The relations were not learned from these rows, so
+    rows of a new table should break them as often."""
+
+    n_broken: Annotated[Int64s, Array("all_relations", 0, 2.0**40, is_optional=True, since=4)]
+    """Relations of numbers first, then orders, pairs, determined; empty if it is not known."""
+
+
+@dataclass(frozen=True, eq=False)
 class Relations:
     """All relations of a table."""
 
@@ -169,6 +178,7 @@ class Relations:
     evidence: TrainingEvidence
     n_rows: int
     """Training rows that the relations were learned from: those of the sample."""
+    held_out: HeldOutBreaks = HeldOutBreaks(np.empty(0, np.int64))
 
     @property
     def broken_fraction(self) -> float:

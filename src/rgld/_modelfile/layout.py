@@ -15,6 +15,7 @@ from .._model.model import GlobalBranch, KeptRows, LeverageBranch, LocalBranch, 
 from .._model.ranks import BranchRanks, CdfKnots
 from .._model.relations import (
     DeterminedRelations,
+    HeldOutBreaks,
     Levels,
     NumberRelations,
     OrderRelations,
@@ -69,6 +70,7 @@ RELATION_GROUPS = {
     "levels": Levels,
     "spans": Spans,
     "evidence": TrainingEvidence,
+    "held_out": HeldOutBreaks,
 }
 """The fields of `Relations` that hold arrays."""
 RELATION_PREFIX = "relations."

@@ -163,7 +163,7 @@ def _relations_of(header: Header, arrays: Arrays) -> Relations | None:
         field: filled(cls, group_of(arrays, cls, f"{RELATION_PREFIX}{field}")) for field, cls in RELATION_GROUPS.items()
     }
     relations = Relations(**parts, n_rows=header.sizes.n_relation_rows)
-    check_relations(relations, header.columns)
+    check_relations(relations, header.columns, header.sizes.n_calibration)
     return relations
 
 

@@ -16,14 +16,16 @@ from ..exceptions import ModelFileError
 NUMERIC = ("number", "boolean", "time", "duration")
 
 
-def check_relations(relations: Relations, columns: Sequence[Column]) -> None:
-    """Raise if the relations are not those of a table with these columns."""
+def check_relations(relations: Relations, columns: Sequence[Column], n_held_out: int) -> None:
+    """Raise if the relations are not those of a table with these columns and so many held-out rows."""
     numbers, orders, pairs, determined = relations.numbers, relations.orders, relations.pairs, relations.determined
     counted = (numbers, orders, pairs, determined)
     _require("n_rows", all(len(part.n_rows) <= MAX_RELATIONS for part in counted))
     for part in counted:
         _require("n_broken", np.all((part.n_broken <= part.n_rows) & (part.n_rows <= relations.n_rows)))
     _require("evidence.of_rows", len(relations.evidence.of_rows) <= relations.n_rows)
+    counts = relations.held_out.n_broken
+    _require("held_out.n_broken", len(counts) in (0, len(relations)) and np.all(counts <= n_held_out))
 
     is_number = np.array([column.kind in NUMERIC for column in columns])
     is_time = np.array([column.kind == "time" for column in columns])

@@ -31,12 +31,12 @@ def _sampled(scored: Scored) -> "Table":
 def check_scored(scored: Scored, alpha: float, watch: "Watch | None" = None) -> "Check":
     """Return the check of scored rows."""
     from rgld._drift.verdict import check_table
-    from rgld._explain.relations import often_broken
+    from rgld._explain.relations import check_relations
 
     model = scored.detector.model_
     table = _sampled(scored)
-    broken = often_broken(model, table)
-    return check_table(model.encoding, model.profiles, model.calibration, table, scored.scores, alpha, watch, broken)
+    relations = check_relations(model, table)
+    return check_table(model.encoding, model.profiles, model.calibration, table, scored.scores, alpha, watch, relations)
 
 
 def warning(scored: Scored) -> str:
@@ -44,7 +44,7 @@ def warning(scored: Scored) -> str:
     from rgld._drift.columns import check_columns
 
     model = scored.detector.model_
-    columns = check_columns(model.encoding, model.profiles, _sampled(scored))
+    columns, _ = check_columns(model.encoding, model.profiles, _sampled(scored))
     changed = sorted(
         (column for column in columns if column.p_value <= WARNING_ALPHA), key=lambda column: column.p_value
     )

@@ -196,7 +196,7 @@ def _drift_alarm(found: "Check", scored: Scored) -> str:
 
 
 def _columns_alarm(found: "Check", scored: Scored) -> str:
-    return "columns" if found.drifted_columns else ""
+    return "columns" if found.drifted_columns or found.drifted_relations else ""
 
 
 def _rows_alarm(most: float, found: "Check", scored: Scored) -> str:

@@ -20,7 +20,7 @@ from starlette.routing import Route
 from .. import __version__
 from .._arrays import Float64s
 from .._detector import RGLD
-from .._drift.verdict import Check, check_table
+from .._drift.verdict import Check
 from .._table.table import Table
 from .._threshold import conformal_p_values
 from ..exceptions import RGLDError
@@ -172,9 +172,7 @@ class Endpoints:
             raise RequestError(422, "Expected alpha to be a number between 0 and 1.")
 
         def work(served: Served, table: Table) -> dict[str, Any]:
-            model = served.model
-            found = check_table(model.encoding, model.profiles, model.calibration, table, served.scores(table), alpha)
-            return found.as_dict()
+            return served.check(table, served.scores(table), alpha).as_dict()
 
         served, content = await self.table(request, work)
         return Response(json_bytes({"model": served.name, **content}), media_type=JSON)
@@ -186,10 +184,9 @@ class Endpoints:
         write = self.write_report
 
         def work(served: Served, table: Table) -> bytes:
-            model = served.model
-            scores = served.scores(table)
-            found = check_table(model.encoding, model.profiles, model.calibration, table, scores, 0.01)
-            p_values = conformal_p_values(model.calibration, scores) if len(model.calibration) else None
+            scores, calibration = served.scores(table), served.model.calibration
+            found = served.check(table, scores, 0.01)
+            p_values = conformal_p_values(calibration, scores) if len(calibration) else None
             return write(served.detector, table, p_values, found)
 
         _, content = await self.table(request, work)

@@ -18,7 +18,9 @@ import numpy as np
 from .._arrays import Float64s
 from .._detector import RGLD, load
 from .._drift.sequence import Watch
+from .._drift.verdict import Check, check_table
 from .._explain.explanation import Explanation, explain_rows
+from .._explain.relations import check_relations
 from .._kernels.scoring import score_rows
 from .._model.model import Model
 from .._model.scores import anomaly_score
@@ -79,6 +81,12 @@ class Served:
         """Return the explanations of rows."""
         matrix = table.encode(self.model.encoding)
         return explain_rows(self.model, table, matrix, score_rows(self.model, table, matrix, 1), 1)
+
+    def check(self, table: Table, scores: Float64s, alpha: float) -> Check:
+        """Return whether a table with these scores is still like the training table."""
+        model = self.model
+        relations = check_relations(model, table)
+        return check_table(model.encoding, model.profiles, model.calibration, table, scores, alpha, None, relations)
 
     def bet(self, scores: Float64s) -> None:
         """Bet against the first rows of a request."""
