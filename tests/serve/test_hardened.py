@@ -1,6 +1,7 @@
 """What the server refuses, how it says so, and that it goes on."""
 
 import gzip
+import io
 import json
 import os
 import random
@@ -10,9 +11,12 @@ import socket
 import threading
 import time
 
+import polars as pl
+import pyarrow as pa
 import pytest
 
 from rgld import RGLD
+from rgld.serve.arrow import count_rows
 from tests.cli.command import rgld
 
 from .conftest import trips
@@ -127,6 +131,64 @@ def test_a_gzip_bomb_is_not_unpacked(server):
     refused(server.post("/v1/score", packed[:-3], **{"Content-Encoding": "gzip"}), 400)
     refused(server.post("/v1/score", packed + b"more", **{"Content-Encoding": "gzip"}), 400)
     refused(server.post("/v1/score", packed, **{"Content-Encoding": "br"}), 415)
+
+
+@pytest.mark.parametrize("compression", ["zstd", "lz4"])
+def test_an_arrow_bomb_is_not_unpacked(server, compression):
+    """A small one can stand for gigabytes."""
+    bomb = io.BytesIO()
+    pl.concat([trips(1, 0)] * 50_000).write_ipc_stream(bomb, compression=compression)
+    assert "send it in gzip instead" in refused(server.post("/v1/score", bomb.getvalue(), ARROW), 415)
+
+
+def test_the_rows_of_an_arrow_stream_are_counted_before_it_is_read(server):
+    schema = pa.schema([(name, pa.null()) for name in trips(1, 0).columns])
+    bomb = io.BytesIO()
+    with pa.ipc.new_stream(bomb, schema) as writer:
+        writer.write_batch(pa.record_batch([pa.nulls(2**30)] * len(schema), schema=schema))
+    assert "Expected at most 100,000 rows, got 1,073,741,824" in refused(
+        server.post("/v1/score", bomb.getvalue(), ARROW), 413
+    )
+
+
+def test_arrow_cells_that_share_a_long_string(server):
+    """Rows may point into the same bytes: a megabyte in each of a thousand rows takes a megabyte in the stream."""
+    table = trips(1000, 0).with_columns(pl.lit("x" * 2**20).alias("payment"))
+    views = table.to_arrow(compat_level=pl.CompatLevel.newest())
+    bomb = io.BytesIO()
+    with pa.ipc.new_stream(bomb, views.schema) as writer:
+        writer.write_table(views)
+    assert len(bomb.getvalue()) < 2**23
+    assert "'payment' has a cell of more than 10,000 bytes" in refused(
+        server.post("/v1/score", bomb.getvalue(), ARROW), 413
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("application/json", b"[" + b"[]," * 11_000_000 + b"[]]"),
+        ("application/json", b"[" + b"[[[[[[[1]]]]]]]," * 2_000_000 + b"1]"),
+        ("text/csv", b"," * 30_000_000 + b"\n1\n"),
+    ],
+    ids=["many rows", "deep rows", "many columns"],
+)
+def test_small_values_are_counted_before_they_are_made(server, kind, body):
+    started = time.perf_counter()
+    assert "Expected at most" in refused(server.post("/v1/score", body, kind), 413)
+    assert time.perf_counter() - started < 10.0
+
+
+def test_the_parts_of_a_stream(server):
+    """Batches and dictionaries are gone through, whoever wrote them."""
+    table = trips(300, 0).with_columns(pl.col("payment").cast(pl.Categorical))
+    expected = server.post("/v1/score", table.to_dicts()).json["scores"]
+    for rows in (1, 70, 300):
+        own = io.BytesIO()
+        with pa.ipc.new_stream(own, table.to_arrow().schema) as writer:
+            writer.write_table(table.to_arrow(), max_chunksize=rows)
+        assert count_rows(own.getvalue()) == 300
+        assert server.post("/v1/score", own.getvalue(), ARROW).json["scores"] == expected
 
 
 def test_limits_of_body_rows_columns_and_cells(model):
@@ -260,7 +322,7 @@ def test_malformed_requests_are_4xx(server):
             at = rng.randrange(len(body))
             body[at : at + rng.choice([0, 1, 1, 4])] = rng.choice([b"", b"\0", b"\xff", b"[", b'"', rng.randbytes(4)])
         statuses.add(server.post("/v1/score", bytes(body), kind).status)
-    assert statuses <= {200, 400, 413, 422} and 400 in statuses
+    assert statuses <= {200, 400, 413, 415, 422} and 400 in statuses
     assert server.get("/healthz").status == 200
 
 

@@ -8,6 +8,7 @@ score`.
 import csv
 import io
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from .._table.columns import RawColumn
 from .._table.objects import read_objects
 from .._table.schema import Schema
 from .._table.table import ColumnTable, MatrixTable, Table
+from .arrow import count_rows
 from .limits import Limits
 from .problems import RequestError
 
@@ -27,8 +29,10 @@ JSON, CSV, ARROW = "application/json", "text/csv", "application/vnd.apache.arrow
 PLAIN = {str, int, float, bool, type(None)}
 """Types of the cells of JSON rows."""
 MAX_FIELD_LENGTH = 10_000
-"""Characters of a cell of a CSV body."""
+"""Characters of a cell of a CSV body, bytes of one of an Arrow stream."""
 CSV_DELIMITERS = ",;\t|"
+MAX_MARKS_PER_CELL = 2
+"""Commas and opening brackets of a JSON body for each cell that is allowed: twice as many, since text holds some."""
 
 
 def media_type(header: str) -> str:
@@ -62,6 +66,11 @@ def check_size(n_rows: int, n_columns: int, limits: Limits) -> None:
 
 
 def _read_json(body: bytes, served: "Served", limits: Limits) -> Table:
+    # Every value but the first of its list or object has a comma before it: what is counted here bounds what is made.
+    if sum(map(body.count, (b",", b"[", b"{"))) > MAX_MARKS_PER_CELL * (limits.cells + limits.rows):
+        raise RequestError(
+            413, f"Expected at most {limits.cells:,} cells, got more: send the rows in several requests."
+        )
     try:
         content = json.loads(body, parse_constant=_refuse_constant)
     except RecursionError:
@@ -161,6 +170,8 @@ def _read_csv(body: bytes, served: "Served", limits: Limits) -> Table:
         raise RequestError(400, "Expected CSV, got binary data: name its format in Content-Type.")
     first = text.partition("\n")[0]
     delimiter = max(CSV_DELIMITERS, key=first.count)
+    if first.count(delimiter) >= limits.columns:  # before a list is made of them
+        check_size(1, first.count(delimiter) + 1, limits)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     names: list[str] = []
     rows: list[list[str]] = []
@@ -185,7 +196,7 @@ def _read_csv(body: bytes, served: "Served", limits: Limits) -> Table:
     except csv.Error:
         raise RequestError(400, f"Line {reader.line_num} cannot be read as CSV: check its quotation marks.") from None
     check_size(len(rows), max(len(names), len(served.columns)), limits)
-    repeated = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
+    repeated = next((name for name, count in Counter(names).items() if count > 1), None)
     if repeated is not None:
         raise RequestError(422, f"Expected different column names, got {repeated[:60]!r} more than once: rename one.")
     places = {name: place for place, name in enumerate(names)}
@@ -213,6 +224,7 @@ def _number(cell: str) -> float | str | None:
 def _read_arrow(body: bytes, served: "Served", limits: Limits) -> Table:
     import polars as pl
 
+    check_size(count_rows(body), len(served.columns), limits)
     try:
         frame = pl.read_ipc_stream(io.BytesIO(body))
     except (Exception, pl.exceptions.PanicException):
@@ -220,6 +232,15 @@ def _read_arrow(body: bytes, served: "Served", limits: Limits) -> Table:
             400, "Expected an Arrow stream, got something that cannot be read as one: write it again."
         ) from None
     check_size(len(frame), max(frame.width, len(served.columns)), limits)
+    for column in frame.select(pl.col(pl.String, pl.Binary)):
+        lengths = column.str.len_bytes() if column.dtype == pl.String else column.bin.size()
+        if (lengths.max() or 0) > MAX_FIELD_LENGTH:  # type: ignore[operator]
+            # Many rows may share the bytes of one long string, and each would be gone through.
+            raise RequestError(
+                413,
+                f"Column {column.name!r} has a cell of more than {MAX_FIELD_LENGTH:,} bytes: cut it.",
+                column=column.name,
+            )
     if not served.has_names:
         if frame.width != len(served.columns):
             raise RequestError(422, f"Expected {len(served.columns)} columns, got {frame.width}.")
