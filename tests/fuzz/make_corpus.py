@@ -12,6 +12,7 @@ import polars as pl
 
 from rgld import RGLD
 
+from ..fit.relation_tables import related
 from ..modelfile.model_files import MIXED_SETTINGS, SMALL, X, mixed
 
 FOLDER = Path(__file__).parent / "corpus"
@@ -33,6 +34,7 @@ LEVERAGE = {
     "whitening": 0.1,
     "trim": 0.2,
 }
+RELATED = {**SMALL, "relations": True, "calibration_fraction": 0.1, "aggregation": "standard"}
 TABLE = mixed(14)
 
 CSV = {
@@ -76,6 +78,8 @@ def write_corpus() -> None:
     RGLD(**LOCAL_ONLY, random_state=0).fit(X).save(FOLDER / "models" / "local.rgld")
     RGLD(**MIXED_SETTINGS, random_state=0).fit(TABLE).save(FOLDER / "models" / "mixed.rgld")
     RGLD(**LEVERAGE, random_state=0).fit(X).save(FOLDER / "models" / "leverage.rgld")
+    with_levels = related().with_columns((pl.col("quantity") // 12).alias("level"))
+    RGLD(**RELATED, random_state=0).fit(with_levels).save(FOLDER / "models" / "relations.rgld")
     RGLD(**LEVERAGE, random_state=0).partial_fit(X).save(FOLDER / "streams" / "leverage.rgld")
     RGLD(**SMALL, random_state=0).partial_fit(X).save(FOLDER / "streams" / "numbers.rgld")
     RGLD(**MIXED_SETTINGS, random_state=0).partial_fit(TABLE, half_life=100.0).save(FOLDER / "streams" / "mixed.rgld")

@@ -1,5 +1,6 @@
 """Model files and stream files, forged: with a checksum that fits, so that what lies behind it is reached."""
 
+import json
 import warnings
 from datetime import datetime, timedelta
 
@@ -60,9 +61,12 @@ class Models(Target):
         assert np.all(np.isfinite(explanation.contributions)) and np.all(explanation.contributions >= 0)
         for i in range(N_ROWS):
             assert all(isinstance(reason, str) for reason in explanation.reasons(i))
+        for relation in detector.relations_:
+            assert str(relation).strip()
         if len(detector.model_.calibration):
             p_values = detector.p_values(table)
             assert np.all((p_values > 0) & (p_values <= 1))
+        _require_check(detector.check(table))
 
 
 class Streams(Models):
@@ -97,6 +101,13 @@ def _cells(column, j):
     else:
         cells = NUMBERS
     return [cells[(i + j) % len(cells)] for i in range(N_ROWS)]
+
+
+def _require_check(found) -> None:
+    """What a check of the table says is said in finite numbers and in sentences."""
+    json.dumps(found.as_dict(), allow_nan=False)
+    for text in (*found.reasons, *found.notes):
+        require_sentence(text)
 
 
 def _require_scores(scores) -> None:

@@ -1,9 +1,12 @@
 """Relations in model files: forged ones are refused, and files of earlier versions have none."""
 
+import time
+
 import numpy as np
 import pytest
 
 from rgld import RGLD, ModelFileError, load
+from rgld._model.relations import Levels
 from rgld._modelfile.layout import arrays_of
 
 from ..files.house.cases import FOLDER
@@ -83,6 +86,17 @@ def test_a_file_without_its_relations_is_refused(content, tmp_path):
         (tmp_path / "m.rgld").write_bytes(joined(forged_header, data))
         with pytest.raises(ModelFileError):
             load(tmp_path / "m.rgld")
+
+
+def test_levels_of_many_columns_take_no_time():
+    """A forged file can give each of its columns levels: the time may not grow with columns times levels."""
+    column = np.repeat(np.arange(1, 400_000, 2, dtype=np.int32), 2)
+    levels = Levels(column, np.arange(len(column), dtype=float))
+    started = time.process_time()
+    assert levels.by_column.keys() == set(range(1, 400_000, 2))
+    assert time.process_time() - started < 5.0
+    np.testing.assert_array_equal(levels.by_column[5], [4.0, 5.0])
+    assert Levels(column[:0], np.empty(0)).by_column == {}
 
 
 def test_files_of_earlier_versions_have_no_relations():

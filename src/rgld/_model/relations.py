@@ -136,7 +136,8 @@ class Levels:
     @cached_property
     def by_column(self) -> dict[int, Float64s]:
         """The levels of each column that has some."""
-        return {int(j): self.number[self.column == j] for j in np.unique(self.column)}
+        columns, starts = np.unique(self.column, return_index=True)
+        return dict(zip(columns.tolist(), np.split(self.number, starts[1:]), strict=True)) if len(columns) else {}
 
 
 @dataclass(frozen=True, eq=False)
