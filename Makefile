@@ -3,10 +3,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 CXX_FILES := $(wildcard core/*.cpp core/*.h benchmarks/*.cpp tests/native/*.cpp)
 TWIN_TESTS := tests/test_twin.py tests/test_frozen.py tests/test_house.py tests/fit/test_views.py \
-	tests/kernels/test_elementary.py tests/model tests/test_contract.py tests/modelfile tests/test_bad_input.py
+	tests/kernels/test_elementary.py tests/model tests/test_contract.py tests/modelfile/test_persist.py \
+	tests/modelfile/test_hostile_values.py tests/modelfile/test_relations.py tests/test_bad_input.py
 
 # A file's tests run in one process, one after the other: what they fit and start is fitted and started once.
-TEST = $(BIN)/python -m pytest -n auto --dist loadfile
+# The files are taken in their order: examples of docstrings, which are short, come last, so that no process waits long.
+TEST = $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 EXHAUSTIVE = -m "exhaustive or hypothesis" --hypothesis-profile=all
 
 # Compiles a program that calls the core without Python, with the kernels that run on any processor.

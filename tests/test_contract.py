@@ -99,7 +99,7 @@ def test_novelty_is_pinned():
     assert RGLD.novelty(n_references=60, random_state=3).n_references == 60
 
 
-@pytest.mark.parametrize("load_data", [load_digits, load_wine])
+@pytest.mark.parametrize("load_data", [load_wine, pytest.param(load_digits, marks=pytest.mark.exhaustive)])
 def test_plus_finds_a_rare_class_as_well(load_data):
     """One class of a dataset of scikit-learn, thinned out, is to be found among the others."""
     X, y = load_data(return_X_y=True)

@@ -332,7 +332,7 @@ def test_a_slow_worker_is_not_waited_for(two_workers, tmp_path):
     assert 1 <= sum(name.endswith(f"-{slow}") for name in loads[16:]) <= 4  # of the eight that it was offered
 
 
-@pytest.mark.parametrize(("at", "n"), [(9, 1), (20, 2)])
+@pytest.mark.parametrize(("at", "n"), [(9, 1), pytest.param(20, 2, marks=pytest.mark.exhaustive)])
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_killed_workers_change_nothing(two_workers, undisturbed, tmp_path, at, n):
     processes(two_workers, 2)
@@ -340,21 +340,23 @@ def test_killed_workers_change_nothing(two_workers, undisturbed, tmp_path, at, n
     assert_same(fit_on(two_workers, loaded(tmp_path, gate=at)), undisturbed, table(8000))
 
 
-def test_a_fit_in_a_task(one_worker):
+def test_a_fit_in_a_task(two_workers):
     def fit(frame):
         return rgld.dask.fit(dd.from_pandas(frame, npartitions=3), **SMALL)
 
     frame = table(1000)
-    # The worker has one thread, which the task that fits leaves to those it waits for.
-    assert_same(one_worker.submit(fit, frame).result(timeout=60), RGLD(**SMALL).fit(frame), frame)
+    # Each worker has one thread, which the task that fits leaves to those it waits for.
+    assert_same(two_workers.submit(fit, frame).result(timeout=60), RGLD(**SMALL).fit(frame), frame)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_the_only_worker_killed_changes_nothing(one_worker, undisturbed, tmp_path):
     at_gate(tmp_path, (20, lambda: kill(one_worker, 1)))
     assert_same(fit_on(one_worker, loaded(tmp_path, gate=20)), undisturbed, table(8000))
 
 
+@pytest.mark.exhaustive
 def test_clusters_that_shrink_and_grow(undisturbed, tmp_path):
     with local_cluster(0) as client:
 

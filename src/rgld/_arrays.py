@@ -10,6 +10,8 @@ Floats = NDArray[np.floating]
 Float64s = NDArray[np.float64]
 Float32s = NDArray[np.float32]
 Indices = NDArray[np.intp]
+Integers = NDArray[np.integer]
+"""Integers of any size."""
 Int64s = NDArray[np.int64]
 Int32s = NDArray[np.int32]
 Bools = NDArray[np.bool_]

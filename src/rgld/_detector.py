@@ -4,7 +4,6 @@ In: a table. Out: scores and decisions. This module holds parameters, docstrings
 `_fit/algorithm.py`, scores are in `_kernels`, explanations in `_explain`, files in `_modelfile`.
 """
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any, Self
@@ -23,28 +22,25 @@ from ._fit.algorithm import Fitted, fit_parts, fit_stream, fit_table
 from ._fit.batches import Batches
 from ._fit.in_passes import Executor
 from ._fit.randomness import root_seed
-from ._fit.stream import Stream
-from ._kernels.scoring import score_rows
+from ._fit.stream import Stream, extended_stream
+from ._kernels.scoring import score_part, score_rows, table_scores
 from ._model.model import Model
 from ._model.scores import BranchScores, anomaly_score
 from ._modelfile.model import SavedDetector, load_detector, save_detector
 from ._params import PRESETS, Parameters
 from ._table.frames import collected, origin_of, with_columns
 from ._table.schema import Schema, read_training_table
-from ._threshold import check_fdr, conformal_p_values, fraction_above, require_calibration, select_by_fdr
-from .exceptions import TableWarning
+from ._threshold import check_fdr, conformal_p_values, require_calibration, select_by_fdr
 
 
 class RGLD(OutlierMixin, BaseEstimator):
     """Randomized global-local density estimation: an unsupervised anomaly detector for tables.
 
-    The detector looks at the table through many cheap random views. A view is a random projection of some of the
-    columns, and it asks two questions about a row: is it in a sparse region (global branch), and is it far from its
-    nearest reference rows (local branch)? The answers are ranked among those of the training rows, and averaged. The
-    defaults are those of the paper (arXiv 2606.28970); `RGLD.plus()` is more accurate.
-
-    A fitted detector is frozen: a row's score depends only on the row and the fitted model, to the bit. It does not
-    depend on the other rows scored with it, on their order or on `n_jobs`.
+    The detector looks at the table through many random views, projections of some of the columns. A view asks whether
+    a row is in a sparse region (global branch), or whether it is far from its nearest reference rows (local branch).
+    The answers are ranked among those of the training rows, and averaged. The defaults are those of the paper (arXiv
+    2606.28970); `RGLD.plus()` is more accurate. A row's score depends only on the row and the fitted model, to the bit:
+    not on the other rows scored with it, on their order or on `n_jobs`.
 
     Parameters
     ----------
@@ -77,27 +73,24 @@ class RGLD(OutlierMixin, BaseEstimator):
         Scaling of the columns: "standard", "robust", "quantile", "arcsinh" or "arcsinh-standard"; of several, the views
         take turns. "auto" chooses one of the first three from the training columns, see `preprocessing_`.
     aggregation : {"rank", "standard"}, default="rank"
-        How view scores are made comparable before they are averaged over a branch. "rank": by their rank among the
-        training rows. "standard": by their distance from the training rows' mean, in standard deviations, clipped to
-        [-4, 8] (in local views, of the logarithm of the distance). This keeps how far out a row is, where ranks end at
-        1. Rows beyond 8 in every view tie.
+        How view scores are made comparable before they are averaged. "rank": by their rank among the training rows.
+        "standard": in standard deviations from the training rows' mean, clipped to [-4, 8] (in local views, of the
+        logarithm of the distance). Unlike a rank, this says how far out a row is.
     global_score : {"support", "leverage"}, default="support"
-        What a global view asks. "support" is the paper's random-feature density estimate. "leverage" asks whether the
-        random features of a row are unusual, given how they vary together: a projection of all columns, with
-        `n_random_features` cosines for each bandwidth.
+        What a global view asks. "support": the paper's density estimate by random features. "leverage": whether the
+        random features of a row, computed from all columns, are unusual given how they vary together.
     ridge : float, default=0.02
         Of leverage views: added to the variance of every feature.
     whitening : float or tuple of float, default=0.0
-        Of local views: makes projected coordinates uncorrelated before distances are taken, so that a row which breaks
-        a dependency between columns is far from others. The value is a ridge, as a fraction of the mean variance; 0
-        leaves a view as it is. Of several values, the views take turns as with `feature_fraction`.
+        Of local views: makes projected coordinates uncorrelated, so that a row which breaks a dependency between
+        columns is far from others. The value is a ridge, as a fraction of the mean variance; 0 leaves a view as it is.
+        Of several values, the views take turns.
     trim : float in [0, 0.9], default=0.0
         Fraction of the training rows, the most anomalous ones by a first cheap pass, that the local branch does not
         learn from; for the global branch half of it. 0 for tables without anomalies.
     relations : bool, default=False
-        Whether relations between columns are learned: sums and products of numbers, the order of two dates, which value
-        goes with which. A row that clearly breaks one gets a high score, see docs/relations.md. `plus` and `novelty`
-        learn them.
+        Whether relations between columns are learned (docs/relations.md): sums and products of numbers, the order of
+        two dates, which value goes with which. A row that clearly breaks one gets a high score.
     local_weight : float in (0, 1), default=0.5
         Weight of the local branch in the anomaly score; the weight of the global branch is 1 minus this.
     columns : dict of str to {"number", "category", "time", "drop"} or None, default=None
@@ -109,14 +102,13 @@ class RGLD(OutlierMixin, BaseEstimator):
         Fraction of the training rows (at most 50,000 rows) held out of the model to calibrate `p_values` and `select`.
         With 0, these two methods raise an error.
     contamination : "auto" or float in (0, 0.5], default="auto"
-        Fraction of the training rows to call outliers. "auto" calls a row an outlier if its anomaly score is above
-        0.95: these are 0.5 % to 5 % of the training rows with two branches, about 5 % with one, and no row in a table
-        of up to 10 rows.
+        Fraction of the training rows to call outliers. "auto": rows with an anomaly score above 0.95, which are 0.5 %
+        to 5 % of the training rows with two branches, about 5 % with one, and none in a table of up to 10 rows.
     random_state : int, RandomState, Generator or None, default=None
         Seed of everything random. The same integer gives the same model; None gives a new model each time.
     n_jobs : int or None, default=None
-        Number of threads, by joblib's convention. None means all cores that the process may use, but one inside a
-        worker of joblib, Dask, Spark or multiprocessing. The result does not depend on it.
+        Number of threads, as in joblib. None means all cores that the process may use, but one inside a worker of
+        joblib, Dask, Spark or multiprocessing. The result does not depend on it.
 
     Attributes
     ----------
@@ -222,9 +214,8 @@ class RGLD(OutlierMixin, BaseEstimator):
     def plus(cls, **parameters: Any) -> Self:
         """Return the most accurate configuration, see docs/plus.md. Keywords overrule its settings.
 
-        The training rows that look most anomalous to a first, cheap pass teach it nothing: four tenths for the local
-        views, two tenths for the global ones. It has many local views in three scalings, and a few leverage views in
-        place of the paper's global views. View scores are standardized, not ranked.
+        It does not learn from the training rows that look most anomalous to a first, cheap pass, and it has many local
+        views in three scalings, a few leverage views in place of the paper's global views, and relations.
 
         >>> RGLD.plus(random_state=0).n_local_views
         72
@@ -233,8 +224,7 @@ class RGLD(OutlierMixin, BaseEstimator):
 
     @classmethod
     def novelty(cls, **parameters: Any) -> Self:
-        """Return the configuration for training tables with no anomalies, or hardly any, such as last month's good
-        batches. Keywords overrule its settings.
+        """Return the configuration for training tables with hardly any anomalies. Keywords overrule its settings.
 
         It trusts every training row: a row is anomalous if it is far from the nearest of a thousand references, see
         docs/plus.md.
@@ -294,12 +284,10 @@ class RGLD(OutlierMixin, BaseEstimator):
     def partial_fit(self, X: ArrayLike, y: object = None, *, half_life: float | None = None) -> Self:
         """Learn from new rows as well as from all earlier ones.
 
-        The detector keeps a uniform sample of all rows it was ever given (32,768 rows in tables of up to 128 columns).
-        Every call fits the detector on the sample again, so give it batches of thousands of rows, not single rows. As
-        long as all rows are in the sample, the detector is the one that `fit` makes of all rows, to the bit. `save`
-        keeps the sample, so that a loaded detector continues where it stopped. `fit` and `fit_batches` keep no sample:
-        after them, the next call starts a new stream. Errors name a row by its index in the stream: the first row of
-        the first call is row 0.
+        The detector keeps a uniform sample of all rows it was ever given (32,768 rows in tables of up to 128 columns),
+        and every call fits it on the sample again: give it batches of thousands of rows. As long as all rows are in the
+        sample, the detector is the one that `fit` makes of all rows, to the bit. `save` keeps the sample; `fit` and
+        `fit_batches` end the stream. Errors name a row by its index in the stream, from 0.
 
         Parameters
         ----------
@@ -313,12 +301,7 @@ class RGLD(OutlierMixin, BaseEstimator):
             same in every call.
         """
         parameters = Parameters.of(self)
-        if self._stream is None:
-            X = collected(X)  # read twice: its columns, then its rows
-        schema = Schema.of(X) if self._stream is None else Schema.of_fitted(self)
-        stream = self._stream or Stream.begin(schema.n_columns, parameters, half_life)
-        part = schema.read_part(X, stream.n_rows, unused=parameters.dropped_columns)
-        stream = stream.extended(part, half_life)
+        schema, stream = extended_stream(self._stream, X, self, parameters, half_life)
         self._keep(schema, fit_stream(stream, parameters), stream)
         return self
 
@@ -347,15 +330,14 @@ class RGLD(OutlierMixin, BaseEstimator):
         return relations_of(self.model_)
 
     def branch_scores(self, X: ArrayLike) -> BranchScores:
-        """Return the parts of the anomaly score: `global_score` and `local_score`, each a rank in (0, 1), and
-        `relation_score` and `gap_score`, in [0, 1).
+        """Return the parts of the anomaly score.
 
-        High `global_score`: the row lies in a sparse region. High `local_score`: it is far from its nearest reference
-        rows. `anomaly_score` is their mean, weighted by `local_weight`. A branch without views has None.
-        `relation_score` is 0 for a row that breaks no relation (docs/relations.md), and None if the model has none. A
-        row that breaks one gets an anomaly score of at least 0.995 - 0.02 (1 - relation_score). `gap_score` is 0 for a
-        row without a gap that is new: a missing value where none was in training (docs/tables.md). A row with one gets
-        at least 0.995 - (1 - gap_score).
+        `global_score` is high for a row in a sparse region, `local_score` for a row far from its nearest references:
+        ranks in (0, 1), or None without views. `anomaly_score` is their mean, weighted by `local_weight`.
+        `relation_score`, in [0, 1), is 0 for a row that breaks no relation (docs/relations.md), and None if the model
+        has none. A row that breaks one has an anomaly score of at least 0.995 - 0.02 (1 - relation_score). `gap_score`,
+        in [0, 1), is above 0 for a row with a missing value where none was in training (docs/tables.md). Its anomaly
+        score is at least 0.995 - (1 - gap_score).
         """
         check_is_fitted(self)
         return score_part(self, X)
@@ -412,9 +394,8 @@ class RGLD(OutlierMixin, BaseEstimator):
         """Return the table with its scores as columns: `anomaly_score`, `outlier` (bool) and, after a fit with
         `calibration_fraction`, `p_value`.
 
-        The result is of the same library as the table, and a pandas frame keeps its index: `with_scores(X)["outlier"]`
-        is a series that fits to X. Of a list of dictionaries, it is a list of dictionaries with these keys. (The other
-        methods always return NumPy arrays. scikit-learn's `set_output` is for transformers.)
+        The result is of the same library as the table: a pandas frame keeps its index, a list of dictionaries stays a
+        list. All other methods return NumPy arrays.
 
         >>> import pandas as pd
         >>> table = pd.DataFrame({"a": np.arange(100.0) ** 2, "b": np.arange(100.0) % 7})
@@ -433,9 +414,8 @@ class RGLD(OutlierMixin, BaseEstimator):
     def check(self, X: ArrayLike, *, alpha: float = 0.01, watch: Watch | None = None) -> Check:
         """Return whether a table is still like the training table: a verdict, and what has changed, in words.
 
-        If the rows come from the same source as the training rows, the verdict is an alarm with probability `alpha` at
-        most. Rows can be compared only if the detector held rows out in its fit (`calibration_fraction`); columns can
-        be compared always. See `rgld.Check` and docs/drift.md.
+        If nothing has changed, the verdict is an alarm with probability `alpha` at most. Columns are always compared,
+        scores only if the fit held rows out (`calibration_fraction`). See `rgld.Check` and docs/drift.md.
 
         Parameters
         ----------
@@ -457,8 +437,7 @@ class RGLD(OutlierMixin, BaseEstimator):
         check_alpha(alpha)
         model: Model = self.model_
         table = Schema.of_fitted(self).read(X, unused=model.encoding.dropped)
-        scores = anomaly_score(score_rows(model, table, table.encode(model.encoding), self.n_jobs), model)
-        relations = check_relations(model, table)
+        scores, relations = table_scores(model, table, self.n_jobs), check_relations(model, table)
         return check_table(model.encoding, model.profiles, model.calibration, table, scores, alpha, watch, relations)
 
     def explain(self, X: ArrayLike) -> Explanation:
@@ -491,9 +470,8 @@ class RGLD(OutlierMixin, BaseEstimator):
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted detector to a file that `rgld.load` reads.
 
-        An existing file is replaced only after the new one is complete. The file holds numbers and text, no code. It
-        contains some training rows (the references of the local branch), column names and the values of categories:
-        treat it as you treat the training table.
+        An existing file is replaced only after the new one is complete. The file holds no code, but some training rows,
+        column names and the values of categories: treat it as you treat the training table.
         """
         check_is_fitted(self)
         schema = Schema.of_fitted(self)
@@ -515,25 +493,6 @@ def fit_in_passes(detector: RGLD, executor: Executor) -> None:
     parameters = Parameters.of(detector)
     schema = Schema.of(executor.example())
     detector._keep(schema, fit_parts(executor, schema, parameters, root_seed(parameters.random_state)))
-
-
-def score_part(detector: RGLD, X: ArrayLike, first_row: int = 0) -> BranchScores:
-    """Return the branch scores of rows. If they are a part of a longer table, errors name the row of that table."""
-    model: Model = detector.model_
-    table = Schema.of_fitted(detector).read(X, unused=model.encoding.dropped, first_row=first_row)
-    row_indices = first_row + np.arange(len(table)) if first_row else None
-    unread: list[str] = []
-    matrix = table.encode(model.encoding, row_indices, unread)
-    if unread:
-        warnings.warn(" ".join(unread), TableWarning, stacklevel=3)
-    return score_rows(model, table, matrix, detector.n_jobs)
-
-
-def expected_above(detector: RGLD) -> tuple[float, float]:
-    """Return about how small and how large a fraction of the training rows is above the threshold by definition."""
-    model: Model = detector.model_
-    n_branches = sum(branch is not None for branch in (model.global_branch, model.local_branch))
-    return fraction_above(detector.contamination, model.local_weight, n_branches)
 
 
 def _decide(decision: Float64s) -> Int64s:

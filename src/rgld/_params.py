@@ -102,7 +102,7 @@ def _are_readings(value: Any) -> bool:
 
 
 MAX_NA_VALUES = 100
-"""Values of a column, or of all, that may be said to mean missing."""
+"""`na_values` may list at most this many values, for one column or for all."""
 
 
 def _are_na_values(value: Any) -> bool:

@@ -61,7 +61,7 @@ def kernel_density(z, points, bandwidth):
 def test_proposition_2_random_feature_density_approaches_the_exact_one():
     """The error falls as D^-1/2 and stays below sqrt(8 log(2 / delta) / D) with probability 1 - delta."""
     rng = np.random.default_rng(0)
-    r, n_views, bandwidth = 3, 400, 1.5
+    r, n_views, bandwidth = 3, 200, 1.5
     z = rng.normal(size=(r, 300))
     points = z[:, :20]
     exact = kernel_density(z, points, bandwidth)

@@ -653,9 +653,10 @@ while not rounds[0]:
 
 
 @pytest.mark.own_process
-def test_python_exits_quietly_while_a_daemon_thread_works():
+@pytest.mark.parametrize("n_processes", [1, pytest.param(5, marks=pytest.mark.exhaustive)])
+def test_python_exits_quietly_while_a_daemon_thread_works(n_processes):
     """It used to abort, and to write about objects that were not freed."""
-    for _ in range(5):
+    for _ in range(n_processes):
         done = run(DAEMON)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 

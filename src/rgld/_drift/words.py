@@ -19,7 +19,8 @@ UNITS = (10.0, 100.0, 1e3, 1e4, 1e5, 1e6, 1e9, 24.0, 60.0, 3600.0, 86_400.0, 102
 """Factors between units that tables are written in: decimal prefixes, cents, times, bytes, miles, pounds, inches,
 feet."""
 UNIT_TOLERANCE = 0.1
-"""How far the quartiles may be from a factor of 10 and more; the others must agree five times as well."""
+"""Relative error that the ratio of two quartiles may have, to be said to be a factor of 10 or more; for smaller factors
+a fifth of it."""
 SAME_MEDIAN = 0.1
 """Medians that differ by less than this part of the quartiles' distance are the same."""
 WIDER = 1.5

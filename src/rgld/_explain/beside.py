@@ -18,13 +18,13 @@ from .._table.table import Table
 from . import words
 
 SIMILAR_FRACTION, MIN_SIMILAR = 0.1, 30
-"""Rows that are similar in a number: this fraction of the kept rows, the nearest by rank, and not fewer than so many.
-Rows that are similar in a category have the same value, and must be as many."""
+"""Rows that are similar in a number: the nearest `SIMILAR_FRACTION` of the kept rows by rank, at least `MIN_SIMILAR`
+rows. Rows that are similar in a category have the same value; there must be at least `MIN_SIMILAR` of them too."""
 MAX_BESIDE_FRACTION, MAX_BESIDE_RATIO = 0.4, 0.7
-"""A value is unusual beside another if at most this fraction of the similar rows has the same, and this fraction is at
-most so many times that of all rows."""
+"""A value of a category is unusual beside another value if at most `MAX_BESIDE_FRACTION` of the similar rows have it,
+and if this is at most `MAX_BESIDE_RATIO` times the fraction of all rows that have it."""
 MAX_EXTREME = 0.05
-"""A number is, if at most this fraction of the similar rows has one as extreme."""
+"""A number is unusual beside another value if at most this fraction of the similar rows has a number as extreme."""
 MAX_PARTNERS_TRIED = 16
 """Partners that are tried: the columns that contributed most."""
 

@@ -37,7 +37,7 @@ from .._model.ranks import STANDARD_BOUNDS, BranchRanks, normalized_rank
 from .._model.views import Views
 
 MAX_CACHED_ROWS = 16
-"""So few rows are explained at once, by the thread that asks."""
+"""Up to this many rows are explained by the calling thread alone, from what is kept of the model."""
 MAX_CACHED_CELLS = 2**22
 """Numbers (32 MiB) that are kept of a model for its next explanation."""
 BLOCK_CELLS = 2**18

@@ -7,8 +7,8 @@ import numpy as np
 from .._arrays import Float64s, Indices
 
 MIN_LIFT = 30.0
-"""A relation is kept if 30 times as many rows would break it if the columns were independent: as many as break it, and
-one more, because that none breaks it may be chance."""
+"""A relation is kept if independent columns would break it in at least 30 (k + 1) rows, where k rows break it. The one
+is added because 0 broken rows may be chance."""
 
 
 class Candidate(NamedTuple):
@@ -32,7 +32,7 @@ class Candidate(NamedTuple):
 
     @property
     def strength_without(self) -> float:
-        """log10(E / k): the strength without one of the rows that break it. A row that breaks it is new to this."""
+        """log10(E / k): the strength if one of the rows that break it had not been in the training table."""
         return _logarithm(self.expected / max(len(self.broken), 1))
 
     @property
@@ -47,7 +47,7 @@ class Candidate(NamedTuple):
 
 
 def evenly_spaced(n_rows: int, most: int) -> Indices:
-    """Return the indices of at most so many rows."""
+    """Return the indices of at most `most` rows, evenly spaced."""
     return np.unique(np.linspace(0, n_rows - 1, min(most, n_rows)).astype(np.intp))
 
 

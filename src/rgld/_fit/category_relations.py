@@ -14,16 +14,16 @@ from .._model.relations import MISSING, UNLISTED
 from .candidates import Candidate, may_be_kept
 
 MAX_LEVELS = 32
-"""Numbers with at most this many different values are also values."""
+"""A column of numbers with at most this many different values is also treated as a category."""
 MAX_PAIR_FRACTION = 0.002
-"""Values that meet in a larger fraction of the rows do meet."""
+"""Two values that occur together in a larger fraction of the rows are no relation: they are not kept apart."""
 MIN_PAIR_LIFT = 50.0
-"""Two values are kept apart if chance would let them meet so many times as often."""
+"""Two values are kept apart if independent columns would have them together in this many times as many rows."""
 MAX_FLAG_LEVELS = 2
 """Numbers with more levels are amounts: that two of them never meet says little."""
 MIN_SUPPORT, MIN_AGREEMENT = 3, 0.8
-"""A value says what to expect in another column if it has at least so many rows, and if so large a fraction of them
-agrees."""
+"""A value determines the value of another column if at least `MIN_SUPPORT` rows have it, and if at least
+`MIN_AGREEMENT` of them have the same value in the other column."""
 
 
 class PairCounts(NamedTuple):

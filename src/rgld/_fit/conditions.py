@@ -13,13 +13,15 @@ from .._model.relations import MAX_TERMS, SUM, UNLISTED
 from .residuals import NEAR_FRACTION, Measured, distance, measured, middle
 
 MIN_CONDITION_ROWS, MIN_CONDITION_FRACTION, MAX_CONDITION_FRACTION = 50, 0.01, 0.95
-"""Rows of a value that is a condition: at least so many, and from so large a fraction of all rows to so large a one."""
+"""A value can be a condition if at least `MIN_CONDITION_ROWS` rows have it, and if these are between the two fractions
+of all rows."""
 MAX_VARIANCE = 0.1
-"""Under a condition the variance of a number must be below this fraction of its own, outliers cut."""
+"""Under a condition, the variance of a number must be below this fraction of its variance over all rows, both with
+outliers cut."""
 CUT_IN_SPREADS = 8.0
-"""Where outliers are cut."""
+"""Numbers farther than this many spreads from the middle are outliers, and are moved to that distance."""
 MAX_CONDITIONS_TRIED, MAX_CONDITIONS = 128, 32
-"""Conditions that are looked at closely, and that are kept: those under which a number varies least."""
+"""How many conditions are measured, and how many are kept: those under which a number varies least."""
 
 
 def under_conditions(cells: Cells, numbers: Sequence[int], values: Sequence[int], some: Indices) -> list[Measured]:

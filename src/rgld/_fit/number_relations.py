@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._arrays import Bools, Float64s, Indices
-from .._kernels.relations import LARGEST_LOGARITHM, Cells, beside_product, in_unit
+from .._kernels.relations import MAX_LOG_FACTOR, Cells, beside_product, in_unit
 from .._model.relations import LOGARITHMS, MAX_TERMS, PRODUCT, SUM, UNLISTED
 from .candidates import Candidate, evenly_spaced
 from .conditions import under_conditions
@@ -38,23 +38,25 @@ from .residuals import (
 MAX_SOLVED_ROWS = 4096
 """Rows that decide which columns are related, and how."""
 MIN_SOLVED_ROWS, MIN_ROWS_PER_TERM = 50, 10
-"""Rows that speak of a relation, and more for each partner."""
+"""A relation needs at least `MIN_SOLVED_ROWS` rows without missing values, and `MIN_ROWS_PER_TERM` more per partner."""
 MIN_GAIN = 0.1
 """A partner must explain this fraction of the variance that the partners before it leave open."""
 MIN_TERM = 0.05
 """A term that varies by less than this fraction of what is left open is left out."""
 RIDGE, INNER_RIDGE = 1e-9, 1e-4
-"""Added to the variances, which are about 1; and to those that only decide which rows fit."""
+"""Added to the variances, which are about 1: `INNER_RIDGE` in the fit that only decides which rows to leave out,
+`RIDGE` in the last one."""
 INNER_FRACTION = 0.95
-"""Rows that remain when those that fit least are left out, each time."""
+"""Fraction of the rows that remain each time the rows that fit worst are left out."""
 MIN_VALUE_ROWS, MIN_VALUE_FRACTION, MAX_COLUMN_VALUES = 20, 0.01, 8
-"""Values that are partners: those of so many rows, the most frequent ones of each column."""
+"""A value of a category can be a partner if it occurs in at least `MIN_VALUE_ROWS` rows and this fraction of all rows.
+Of each column, the `MAX_COLUMN_VALUES` most frequent values are tried."""
 MIN_POSITIVE = 0.9
 """A column has logarithms if this fraction of its numbers is above 0."""
 MAX_LINEAR = 32
 """Relations without a condition that are kept."""
 DIGITS = 10
-"""Of weights and constants: rounding, which may differ between processors, decides nothing."""
+"""Significant digits of weights and constants: fewer than rounding, which may differ between processors, can change."""
 MAX_FACTORS = 3
 """Numbers in a product: logarithms of more fit by chance, and no one would name it."""
 MIN_POWER_PRECISION = 2.0
@@ -284,8 +286,8 @@ def _of_products(
     values = cells.numbers(column)[rows]
     spread = distance(values - middle(values), NEAR_FRACTION)
     # If the column were independent, each row would have the value of another beside its own product.
-    product = values * np.exp(np.clip(-rest, -LARGEST_LOGARITHM, LARGEST_LOGARITHM))
-    other = product * np.exp(np.clip(unrelated, -LARGEST_LOGARITHM, LARGEST_LOGARITHM)) - product
+    product = values * np.exp(np.clip(-rest, -MAX_LOG_FACTOR, MAX_LOG_FACTOR))
+    other = product * np.exp(np.clip(unrelated, -MAX_LOG_FACTOR, MAX_LOG_FACTOR)) - product
     as_is = measured({**relation, "form": PRODUCT}, values, beside_product(values, rest), other, rows, spread)
     forms = [one for one in (found, as_is) if one is not None]
     powers = [w for w, code in zip(relation["weight"], relation["partner_code"], strict=True) if code == UNLISTED]

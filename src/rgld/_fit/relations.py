@@ -41,16 +41,16 @@ NUMERIC = ("number", "time", "duration", "boolean")
 MIN_RELATED_ROWS = 50
 """Fewer rows teach no relation: any two columns fit each other."""
 MAX_BROKEN = 0.01
-"""Fraction of the rows that may break a relation at all ..."""
+"""At most this fraction of the rows may break any relation ..."""
 MAX_BROKEN_EACH = 0.003
-"""... and a certain one."""
+"""... and at most this fraction any single one."""
 FEW_BROKEN_ROWS = 5
-"""So many rows may in any table."""
+"""In short tables, this many rows may break relations, even if they are a larger fraction."""
 MAX_RELATED_NUMBERS, MAX_RELATED_VALUES = 128, 48
 """Columns of numbers, and columns of values, that enter: bounds the time for wide tables."""
 CHOOSING_ROWS, CHOOSING_COLUMNS = 2048, 1024
-"""Of a wide table, the numbers that enter are those with the strongest correlation to another, by so many rows. Columns
-beyond the first so many are not looked at."""
+"""Of a wide table, the columns of numbers that enter are those with the strongest correlation to another column,
+computed on `CHOOSING_ROWS` rows. Only the first `CHOOSING_COLUMNS` columns are considered."""
 
 
 class Columns(NamedTuple):

@@ -6,9 +6,12 @@ In: new rows. Out: a `Stream` with a sample of all rows so far, on which the det
 
 from dataclasses import dataclass, replace
 from numbers import Real
+from typing import Any
 
 from .._arrays import Int64s
 from .._params import Parameters
+from .._table.frames import collected
+from .._table.schema import Schema
 from .._table.table import Table
 from ..exceptions import ParameterError
 from .randomness import root_seed
@@ -75,3 +78,18 @@ class Stream:
         """The sampled rows, in the order they came in."""
         assert self.sample is not None, "a stream is begun with rows"
         return self.sample.table
+
+
+def extended_stream(
+    stream: Stream | None, X: Any, detector: Any, parameters: Parameters, half_life: float | None
+) -> tuple[Schema, Stream]:
+    """Return the schema of a stream, and the stream with new rows; `stream` is None if these are its first. Later rows
+    must have the columns that the detector was fitted on."""
+    if stream is None:
+        X = collected(X)  # read twice: its columns, then its rows
+        schema = Schema.of(X)
+        stream = Stream.begin(schema.n_columns, parameters, half_life)
+    else:
+        schema = Schema.of_fitted(detector)
+    part = schema.read_part(X, stream.n_rows, unused=parameters.dropped_columns)
+    return schema, stream.extended(part, half_life)

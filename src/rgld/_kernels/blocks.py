@@ -12,7 +12,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from .._arrays import Float32s, Floats
+from .._arrays import Float32s, Floats, Integers
 from .._model.scaling import Scaling, scaled_columns
 
 Result = TypeVar("Result")
@@ -63,6 +63,6 @@ class Blocks:
             results[..., start:stop] = part
         return results
 
-    def take(self, indices: NDArray[np.integer]) -> Float32s:
+    def take(self, indices: Integers) -> Float32s:
         """Return the rows with these indices as scaled columns, shape (d, len(indices))."""
         return scaled_columns(self.scaling, self.X[indices])

@@ -11,9 +11,8 @@ from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .._arrays import Float32s, Float64s, Floats, Indices, Int64s
+from .._arrays import Float32s, Float64s, Floats, Indices, Int64s, Integers
 from .._model.model import SMALLEST_BANDWIDTH, Branch, GlobalBranch, LeverageBranch, LocalBranch, Model
 from .._model.ranks import (
     EXACT_CDF_SIZE,
@@ -54,7 +53,7 @@ class Rows:
         self.n_threads = n_threads
         self.native = _core.Rows(_plain(X), _native_scaling(scaling), keep, n_threads)
 
-    def take(self, indices: NDArray[np.integer]) -> Float32s:
+    def take(self, indices: Integers) -> Float32s:
         """Return the rows with these indices as scaled columns, shape (d, len(indices))."""
         return self.native.take(np.ascontiguousarray(indices, dtype=np.int64))
 

@@ -30,7 +30,7 @@ from .._table.columns import as_strings, without_values
 from .._table.encoding import Encoding, read_values
 from .._table.table import Table
 
-LARGEST_LOGARITHM = 240.0
+MAX_LOG_FACTOR = 240.0
 """Of a factor between a number and a product: beyond, one is as far off as the other."""
 RELATED_ROWS = 2**14
 """Rows that are related together: their cells of some columns fit into the cache."""
@@ -197,7 +197,7 @@ def residual(relations: Relations, i: int, cells: Cells, rows: slice) -> Float64
 
 def beside_product(values: Float64s, logarithm_rest: Float64s) -> Float64s:
     """Return how far values are from a product, given the difference of their logarithms."""
-    difference: Float64s = values * -np.expm1(np.clip(-logarithm_rest, -LARGEST_LOGARITHM, LARGEST_LOGARITHM))
+    difference: Float64s = values * -np.expm1(np.clip(-logarithm_rest, -MAX_LOG_FACTOR, MAX_LOG_FACTOR))
     return difference
 
 

@@ -194,3 +194,8 @@ class Model:
     """None if none were asked for, or the table has none."""
     profiles: Profiles = field(default_factory=Profiles.none)
     """What is remembered of the columns, to tell whether a later table is still like the training table."""
+
+    @property
+    def n_branches(self) -> int:
+        """Number of branches with views: one or two."""
+        return (self.global_branch is not None) + (self.local_branch is not None)

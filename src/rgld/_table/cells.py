@@ -11,9 +11,8 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .._arrays import Float64s
+from .._arrays import Float64s, Integers
 
 MISSING_WORDS = frozenset(
     {"", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA"}
@@ -180,9 +179,7 @@ def seconds_of_span(span: timedelta) -> float:
     return float(seconds_in(span // _MICROSECOND))
 
 
-def find_time_format(
-    strings: Sequence[str], counts: NDArray[np.integer], min_fraction: float = MIN_READABLE_FRACTION
-) -> str:
+def find_time_format(strings: Sequence[str], counts: Integers, min_fraction: float = MIN_READABLE_FRACTION) -> str:
     """Return the format that reads most of the values, or "" if no format reads at least this fraction of them."""
     few = strings[:: max(1, len(strings) // N_TRIAL_STRINGS)]
     best, most = "", 0
@@ -195,7 +192,7 @@ def find_time_format(
     return best
 
 
-def some_are_numbers(strings: Sequence[str], counts: NDArray[np.integer]) -> bool:
+def some_are_numbers(strings: Sequence[str], counts: Integers) -> bool:
     """Return whether reading all strings as numbers is worth the time. If there are many, only some of them and the
     most frequent ones are tried."""
     if len(strings) <= MAX_READ_WITHOUT_TRIAL:

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .._arrays import Bools, Float64s, Floats, Indices, Int64s, Objects
+from .._arrays import Bools, Float64s, Floats, Indices, Int64s, Integers, Objects
 from . import cells
 from .cells import MAX_STRING_LENGTH, MISSING_WORDS
 
@@ -98,7 +97,7 @@ def without_values(column: RawColumn, words: Sequence[str]) -> RawColumn:
     return replace(column, values=np.where(np.isin(column.values, numbers), np.nan, column.values))
 
 
-def at_places(values: Float64s, codes: NDArray[np.integer]) -> Float64s:
+def at_places(values: Float64s, codes: Integers) -> Float64s:
     """Return values[codes], NaN where a code is -1."""
     chosen: Float64s = np.append(values, np.nan)[codes]
     return chosen

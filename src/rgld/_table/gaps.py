@@ -13,15 +13,15 @@ from .columns import without_values
 from .encoding import Column, Encoding, read_values
 from .table import Table
 
-MAX_FEW_ROWS = 16
-"""So few rows are looked at together: one row must not wait for a loop over its columns."""
+MAX_SCREENED_ROWS = 16
+"""Up to this many rows are first looked at all together, so that a single row is not slowed by a loop over columns."""
 
 
 def new_gaps(encoding: Encoding, table: Table, matrix: Floats) -> Iterator[tuple[int, Indices]]:
     """Yield the columns in which some rows have a new gap, and these rows."""
     columns, places, values = encoding.gap_codes
     values = values.astype(matrix.dtype)
-    if not len(columns) or (len(matrix) <= MAX_FEW_ROWS and not (matrix[:, places] == values).any()):
+    if not len(columns) or (len(matrix) <= MAX_SCREENED_ROWS and not (matrix[:, places] == values).any()):
         return
     for j, place, value in zip(columns.tolist(), places.tolist(), values, strict=True):
         rows = np.flatnonzero(matrix[:, place] == value)

@@ -12,7 +12,7 @@ MIN_TIMES = 3
 MIN_FRACTION = 0.001
 """A sentinel comes at least this often ..."""
 MAX_SENTINEL_FRACTION = 0.5
-"""... and, unless it is a typical one, in at most this fraction of the rows: a value of most rows is what is usual."""
+"""... and, unless it is a typical one, in at most this fraction of the rows: what most rows have is a usual value."""
 MIN_OTHER_VALUES = 20
 """A column of fewer different values is a scale or a list of steps, whose ends may repeat."""
 FAR_IN_QUARTILES = 3.0

@@ -19,7 +19,7 @@ DETECTORS = (
 )
 """What the study runs if not told otherwise."""
 MIN_TABLES = 3
-"""A diagram of ranks needs at least so many tables, and so many detectors."""
+"""A diagram of ranks needs at least this many tables, and this many detectors."""
 
 
 class Protocol(NamedTuple):

@@ -17,12 +17,11 @@ import random
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from .._arrays import Floats
+from .._arrays import Floats, Integers
 
 PROTOCOLS = ("paper", "full", "clean")
 MIN_STUDY_ROWS, MAX_STUDY_ROWS = 1000, 10_000
@@ -35,7 +34,7 @@ class Split(NamedTuple):
 
     train: Floats
     test: Floats
-    labels: NDArray[np.integer]
+    labels: Integers
 
 
 class Measures(NamedTuple):
@@ -45,7 +44,7 @@ class Measures(NamedTuple):
     auprc: float
 
 
-def split(X: Floats, y: NDArray[np.integer], seed: int, protocol: str = "paper", n_train: int | None = None) -> Split:
+def split(X: Floats, y: Integers, seed: int, protocol: str = "paper", n_train: int | None = None) -> Split:
     """Return the split of a table under a protocol; `clean` needs `n_train`."""
     seed_globally(seed)
     if protocol == "clean":
@@ -60,7 +59,7 @@ def split(X: Floats, y: NDArray[np.integer], seed: int, protocol: str = "paper",
     return Split(scaler.transform(train), scaler.transform(test), labels)
 
 
-def _clean_split(X: Floats, y: NDArray[np.integer], seed: int, n_train: int) -> Split:
+def _clean_split(X: Floats, y: Integers, seed: int, n_train: int) -> Split:
     rng = np.random.default_rng(seed)
     parts = [np.arange(n_train), np.arange(n_train, len(y))]
     train, test = (
@@ -80,7 +79,7 @@ def seed_globally(seed: int) -> None:
     np.random.seed(seed)  # noqa: NPY002
 
 
-def _resampled_rows(n_rows: int, seed: int) -> NDArray[np.integer] | slice:
+def _resampled_rows(n_rows: int, seed: int) -> Integers | slice:
     if MIN_STUDY_ROWS <= n_rows <= MAX_STUDY_ROWS:
         return slice(None)
     seed_globally(seed)
@@ -89,7 +88,7 @@ def _resampled_rows(n_rows: int, seed: int) -> NDArray[np.integer] | slice:
     return np.random.choice(n_rows, MAX_STUDY_ROWS, replace=False)  # noqa: NPY002
 
 
-def measure(labels: NDArray[np.integer], scores: Floats) -> Measures:
+def measure(labels: Integers, scores: Floats) -> Measures:
     """Return AUROC and average precision of scores; a higher score is more anomalous. Infinite scores rank first or
     last."""
     finite = np.nan_to_num(

@@ -164,7 +164,7 @@ def _score_batches(
     choose: _Chooser,
     tell: Callable[[int], None],
 ) -> Scored:
-    from rgld._detector import score_part
+    from rgld._kernels.scoring import score_part
 
     wanted = list(dict.fromkeys([*names, *scoring.set_aside]))
     gathered = _Gathered(choose)

@@ -34,9 +34,9 @@ MAX_WAIT_SECONDS = 60.0
 """How long a run waits for another one to finish with the file."""
 WAIT_STEP_SECONDS = 0.1
 MAX_RUN_REASONS = 5
-MAX_ROWS = 2**53
+MAX_WATCHED_ROWS = 2**53
 """Rows of all tables together: beyond, floats do not count any more."""
-LARGEST_LOGARITHM = 1e12
+MAX_LOG_WEALTH = 1e12
 """Of a wealth, up or down: no run comes near it, and nothing overflows."""
 
 
@@ -152,9 +152,9 @@ def _watch_of(content: Any) -> Watch | None:
         all(type(number) is float for number in numbers)
         and type(watch.n_rows) is int
         and type(watch.highest_at) is int
-        and 0 <= watch.highest_at <= watch.n_rows <= MAX_ROWS
-        and abs(watch.log_wealth) <= LARGEST_LOGARITHM
-        and watch.highest <= LARGEST_LOGARITHM
+        and 0 <= watch.highest_at <= watch.n_rows <= MAX_WATCHED_ROWS
+        and abs(watch.log_wealth) <= MAX_LOG_WEALTH
+        and watch.highest <= MAX_LOG_WEALTH
         and all(0.0 <= score <= 1.0 for score in watch.pool)
         and 0 < len(watch.pool) <= MAX_POOL
         and all(low <= high for low, high in zip(watch.pool, watch.pool[1:], strict=False))
@@ -194,7 +194,7 @@ def _are_runs(runs: Any) -> bool:
 
 def _are_numbers_of_a_run(rows: int, above_threshold: float, log10_wealth: float | None, **others: Any) -> bool:
     return (
-        0 <= rows <= MAX_ROWS
+        0 <= rows <= MAX_WATCHED_ROWS
         and 0.0 <= above_threshold <= 1.0
-        and (log10_wealth is None or abs(log10_wealth) <= LARGEST_LOGARITHM)
+        and (log10_wealth is None or abs(log10_wealth) <= MAX_LOG_WEALTH)
     )

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import typer
 
+from rgld._threshold import fraction_above
 from rgld.exceptions import ParameterError
 
 from ._checking import warning
@@ -105,16 +106,14 @@ def _check_fdr(fdr: float | None, scoring: Scoring) -> None:
 
 
 def _summary(scored: Scored, fdr: float | None) -> dict[str, Any]:
-    from rgld._detector import expected_above
-
     detector = scored.detector
-    threshold = -detector.offset_
+    model, threshold = detector.model_, -detector.offset_
     summary: dict[str, Any] = {
         "rows": len(scored.scores),
         "columns": detector.n_features_in_,
         "threshold": threshold,
         "above_threshold": int((scored.scores > threshold).sum()),
-        "by_definition": list(expected_above(detector)),
+        "by_definition": list(fraction_above(detector.contamination, model.local_weight, model.n_branches)),
     }
     if fdr is not None:
         summary |= {"fdr": fdr, "selected": int(selected(scored, fdr).sum()), "fewest": min_selected(scored, fdr)}

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import __version__
 from .._arrays import Bools, Float64s, Floats, Indices
-from .._detector import RGLD, expected_above
+from .._detector import RGLD
 from .._drift.verdict import Check
 from .._explain.explanation import Explanation, explain_rows
 from .._explain.words import Value, values_of
@@ -23,6 +23,7 @@ from .._model.scores import BranchScores, anomaly_score
 from .._table.encoding import Encoding
 from .._table.schema import Schema
 from .._table.table import Table
+from .._threshold import fraction_above
 from ..exceptions import ParameterError
 from ._charts import draw_rows, map_chart, scatter_chart, score_chart
 from ._columns import MAX_DISTRIBUTIONS, bar_of, column_list, distributions, position
@@ -89,7 +90,8 @@ def report_data(
     shown, columns = _shown_rows(model, found, top)
     row_name = short(id_name or "row")
     n, n_flagged = len(scored.scores), int(scored.is_flagged.sum())
-    counts = Counts(n, n_flagged, scored.threshold, expected_above(detector))
+    by_definition = fraction_above(detector.contamination, model.local_weight, model.n_branches)
+    counts = Counts(n, n_flagged, scored.threshold, by_definition)
     return {
         "source": short(source),
         "drift": None if check is None else drift_section(check),

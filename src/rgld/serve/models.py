@@ -21,9 +21,8 @@ from .._drift.sequence import Watch
 from .._drift.verdict import Check, check_table
 from .._explain.explanation import Explanation, explain_rows
 from .._explain.relations import check_relations
-from .._kernels.scoring import score_rows
+from .._kernels.scoring import score_rows, table_scores
 from .._model.model import Model
-from .._model.scores import anomaly_score
 from .._table.table import Table
 from ..exceptions import ModelFileError, ParameterError, RGLDError
 
@@ -73,9 +72,8 @@ class Served:
 
     def scores(self, table: Table) -> Float64s:
         """Return the scores of rows: those of `RGLD.anomaly_score`, to the bit."""
-        model = self.model
         n_jobs = 1 if len(table) <= MAX_SERIAL_ROWS else self.detector.n_jobs
-        return anomaly_score(score_rows(model, table, table.encode(model.encoding), n_jobs), model)
+        return table_scores(self.model, table, n_jobs)
 
     def explained(self, table: Table) -> Explanation:
         """Return the explanations of rows."""
