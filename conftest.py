@@ -8,9 +8,11 @@ import pytest
 with contextlib.suppress(ImportError):  # a wheel is tried with pytest alone
     from hypothesis import settings
 
-    # `pytest --hypothesis-profile=all` takes the second, as `make test-all` does.
-    settings.register_profile("quick", max_examples=30, deadline=None)
-    settings.register_profile("all", max_examples=150, deadline=None)
+    # The examples depend on the test alone, so that a commit either passes or fails. `make test-all` takes "all";
+    # `pytest --hypothesis-profile=search` tries new examples every time.
+    settings.register_profile("quick", max_examples=30, deadline=None, derandomize=True)
+    settings.register_profile("all", max_examples=150, deadline=None, derandomize=True)
+    settings.register_profile("search", max_examples=500, deadline=None)
     settings.load_profile("quick")
 
 
