@@ -20,6 +20,7 @@ from .._kernels.relations import Cells
 from .._model.relations import (
     MAX_RELATIONS,
     MAX_SPANS,
+    NUMBER_KINDS,
     DeterminedRelations,
     Levels,
     NumberRelations,
@@ -36,8 +37,6 @@ from . import category_relations, number_relations, order_relations
 from .candidates import Candidate
 from .category_relations import MAX_LEVELS
 
-NUMERIC = ("number", "time", "duration", "boolean")
-"""Kinds of columns whose cells are numbers."""
 MIN_RELATED_ROWS = 50
 """Fewer rows teach no relation: any two columns fit each other."""
 MAX_BROKEN = 0.01
@@ -136,7 +135,7 @@ def _entering(cells: Cells) -> Columns:
     """Return the columns that enter: of a wide table not all."""
     described = list(enumerate(cells.encoding.columns[:CHOOSING_COLUMNS]))
     values = [j for j, column in described if _has_values(cells, j)]
-    numbers = [j for j, column in described if column.kind in NUMERIC]
+    numbers = [j for j, column in described if column.kind in NUMBER_KINDS]
     numbers += [len(cells.encoding.columns) + k for k in range(len(cells.spans))]
     numbers = [j for j in numbers if number_relations.varies(cells.numbers(j))]
     if len(numbers) > MAX_RELATED_NUMBERS:
@@ -146,7 +145,7 @@ def _entering(cells: Cells) -> Columns:
 
 def _has_values(cells: Cells, j: int) -> bool:
     column = cells.encoding.columns[j]
-    return column.kind == "category" or j in cells.levels or (column.kind in NUMERIC and bool(column.has_gaps))
+    return column.kind == "category" or j in cells.levels or (column.kind in NUMBER_KINDS and bool(column.has_gaps))
 
 
 def _kept(kinds: list[tuple[type, Iterable[Candidate]]], n_rows: int) -> tuple[dict[type, list[Candidate]], Float64s]:

@@ -32,6 +32,8 @@ LARGEST_CELL = 1e100
 MISSING, UNLISTED = -1, -2
 """Codes of a missing number, and of a value that was never seen or is too rare to be listed. (In a category, a missing
 value is a value as any other.)"""
+NUMBER_KINDS = ("number", "boolean", "time", "duration")
+"""Kinds of columns whose cells are numbers."""
 GIVEN = 0
 """Code of a number, date or duration that is not missing, in a column without levels."""
 MAX_RELATIONS = 128

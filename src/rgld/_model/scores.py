@@ -1,11 +1,15 @@
 """Scores: those of each branch and of the relations, and the anomaly score made of them."""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from .._arrays import Float64s
-from .model import Model
+
+if TYPE_CHECKING:  # the command line needs scores before it needs a model, which takes SciPy along
+    from .model import Model
 
 MOST_ISOLATED = 0.005
 """A row with a new gap does not come before the rows whose score is above 1 minus this: it is seldom more unusual than

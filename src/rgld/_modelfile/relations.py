@@ -9,11 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._arrays import Bools, Int32s
-from .._model.relations import GIVEN, MAX_RELATIONS, MAX_SPANS, MISSING, UNLISTED, Relations
+from .._model.relations import GIVEN, MAX_RELATIONS, MAX_SPANS, MISSING, NUMBER_KINDS, UNLISTED, Relations
 from .._table.encoding import Column
 from ..exceptions import ModelFileError
-
-NUMERIC = ("number", "boolean", "time", "duration")
 
 
 def check_relations(relations: Relations, columns: Sequence[Column], n_held_out: int) -> None:
@@ -27,7 +25,7 @@ def check_relations(relations: Relations, columns: Sequence[Column], n_held_out:
     counts = relations.held_out.n_broken
     _require("held_out.n_broken", len(counts) in (0, len(relations)) and np.all(counts <= n_held_out))
 
-    is_number = np.array([column.kind in NUMERIC for column in columns])
+    is_number = np.array([column.kind in NUMBER_KINDS for column in columns])
     is_time = np.array([column.kind == "time" for column in columns])
     spans = relations.spans
     _require("spans", len(spans.begin) <= MAX_SPANS)
@@ -41,7 +39,7 @@ def check_relations(relations: Relations, columns: Sequence[Column], n_held_out:
     increase = (steps > 0) | ((steps == 0) & (levels.number[1:] > levels.number[:-1]))
     _require("levels.number", np.all(increase))
     # A column of numbers without levels has one value: that a number is given.
-    n_values = np.array([len(column.values) if column.kind not in NUMERIC else GIVEN + 1 for column in columns])
+    n_values = np.array([len(column.values) if column.kind not in NUMBER_KINDS else GIVEN + 1 for column in columns])
     n_values[levels.column] = 0
     np.add.at(n_values, levels.column, 1)
 

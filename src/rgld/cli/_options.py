@@ -73,7 +73,10 @@ class Reading:
         ),
     ] = None
     skip: Annotated[
-        int, typer.Option("--skip", min=0, help="Lines of a CSV file before its column names; found if it is plain.")
+        int,
+        typer.Option(
+            "--skip", min=0, help="Lines to skip before the column names of a CSV file; detected if not given."
+        ),
     ] = 0
     sheet: Annotated[
         str | None, typer.Option("--sheet", help="Sheet of an Excel workbook; the first one if not given.")
@@ -83,7 +86,7 @@ class Reading:
         typer.Option(
             "--memory",
             min=0.0,
-            help="GiB of memory that it may use; three quarters of the machine's if not given.",
+            help="GiB of memory to use at most; three quarters of the machine's if not given.",
         ),
     ] = None
 
@@ -96,7 +99,7 @@ class Fitting:
         list[str] | None,
         typer.Option(
             "--id",
-            help="Column that names the rows: not used by the model, kept in the output; several make one name of all.",
+            help="Column that names the rows: not used by the model, kept in the output; repeat it to join several.",
         ),
     ] = None
     label: Annotated[

@@ -52,9 +52,9 @@ StateFile = Annotated[
     str | None, typer.Option("--state", help="File that carries the bets and a history from run to run.")
 ]
 History = Annotated[bool, typer.Option("--history", help="Print the history of --state, and check no table.")]
-Page = Annotated[str | None, typer.Option("--report", help="Also write a page with what changed, drawn.")]
+Page = Annotated[str | None, typer.Option("--report", help="Also write an HTML page that shows what changed.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors; the exit code tells.")]
-Id = Annotated[list[str] | None, typer.Option("--id", help="Column that names the rows; several make one name of all.")]
+Id = Annotated[list[str] | None, typer.Option("--id", help="Column that names the rows; repeat it to join several.")]
 Inf = Annotated[Infinity, typer.Option("--inf", help="Infinite numbers are an error, or are clipped.")]
 Jobs = Annotated[int | None, typer.Option("--jobs", help="Number of threads; all cores if not given.")]
 

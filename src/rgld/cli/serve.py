@@ -18,7 +18,9 @@ ModelFile = Annotated[str | None, typer.Option("--model", "-m", help="A model fi
 Folder = Annotated[
     str | None, typer.Option("--models", help="A folder of model files NAME.rgld, each served by its name.")
 ]
-Host = Annotated[str, typer.Option("--host", help="Address to listen at; other than this machine needs a token.")]
+Host = Annotated[
+    str, typer.Option("--host", help="Address to listen at; one that other machines can reach needs a token.")
+]
 Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="Port to listen at; 0 for a free one.")]
 TokenFile = Annotated[
     str | None, typer.Option("--token-file", help=f"File with the token that requests must bring; or {TOKEN_VARIABLE}.")
@@ -26,10 +28,10 @@ TokenFile = Annotated[
 NoToken = Annotated[bool, typer.Option("--no-token", help="Listen at other addresses without a token.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No log line for each request.")]
 Jobs = Annotated[int | None, typer.Option("--jobs", help="Threads for large requests; all cores if not given.")]
-MaxBody = Annotated[float, typer.Option("--max-body", min=0.001, help="MiB of a body.")]
-MaxRows = Annotated[int, typer.Option("--max-rows", min=1, help="Rows of a request.")]
-MaxCells = Annotated[int, typer.Option("--max-cells", min=1, help="Cells of a request.")]
-MaxRequests = Annotated[int, typer.Option("--max-requests", min=1, help="Requests under way at once.")]
+MaxBody = Annotated[float, typer.Option("--max-body", min=0.001, help="Largest body of a request, in MiB.")]
+MaxRows = Annotated[int, typer.Option("--max-rows", min=1, help="Most rows of a request.")]
+MaxCells = Annotated[int, typer.Option("--max-cells", min=1, help="Most cells of a request.")]
+MaxRequests = Annotated[int, typer.Option("--max-requests", min=1, help="Most requests that are worked on at once.")]
 
 
 def serve(

@@ -18,7 +18,7 @@ class Limits:
     explained_rows: int = 100
     """Rows explained in one request: an explanation takes a hundred times as long as a score."""
     requests: int = 64
-    """Requests under way at once."""
+    """Most requests that are worked on at once."""
     body_seconds: float = 20.0
     """Time in which a body must have arrived ..."""
     header_seconds: float = 10.0
