@@ -1,9 +1,9 @@
 """The figures of docs/serve.md: `rgld serve` under load on the loopback device, one worker.
 
-    python benchmarks/serve.py                      # prints every table, some minutes
+    python benchmarks/serve.py                      # prints every table, about five minutes
     python benchmarks/serve.py --only load soak     # some of them
     python benchmarks/serve.py --page docs/serve.md # and writes them into the page
-    python benchmarks/serve.py --only others --python OTHER/bin/python   # a Python that has rgld, FastAPI and MLflow
+    python benchmarks/serve.py --python OTHER/bin/python   # a Python that has rgld, FastAPI and MLflow, for `others`
 
 In: nothing but seeds; needs `wrk` (Debian has it) and the extra 'serve'. Out: markdown tables. The server is kept on
 one processor and the client on another, where `taskset` is there to do so. Other work on the machine makes the figures
@@ -12,6 +12,7 @@ worse: run it alone.
 
 import argparse
 import collections
+import contextlib
 import http.client
 import json
 import os
@@ -33,6 +34,8 @@ import rgld
 
 SECONDS = 5
 CONNECTIONS = 8
+PACED_CONNECTIONS = 32
+"""Connections of the client that sends at a fixed rate: so many that requests seldom wait for one."""
 SERVER_CPU, CLIENT_CPU = "0", "1"
 WRK = """
 wrk.method = "POST"
@@ -49,6 +52,34 @@ app = FastAPI()
 def score(rows: list[dict]):
     return {"scores": detector.anomaly_score(pd.DataFrame(rows)).tolist()}
 uvicorn.run(app, port=int(sys.argv[2]), log_level="error")
+"""
+PACED = """
+import asyncio, json, sys, time
+body, port, rate = open(sys.argv[1], "rb").read(), int(sys.argv[2]), float(sys.argv[3])
+head = "POST /v1/score HTTP/1.1\\r\\nHost: localhost\\r\\nContent-Type: application/json\\r\\nContent-Length: "
+times = []
+
+async def ask(free, due):
+    reader, writer = await free.get()
+    writer.write(f"{head}{len(body)}\\r\\n\\r\\n".encode() + body)
+    answer = (await reader.readuntil(b"\\r\\n\\r\\n")).lower()
+    assert b" 200 " in answer, answer
+    await reader.readexactly(int(answer.split(b"content-length: ")[1].split(b"\\r\\n")[0]))
+    times.append(time.perf_counter() - due)
+    free.put_nowait((reader, writer))
+
+async def main():
+    free = asyncio.Queue()
+    for _ in range(int(sys.argv[5])):
+        free.put_nowait(await asyncio.open_connection("127.0.0.1", port))
+    start = time.perf_counter() + 0.1
+    async with asyncio.TaskGroup() as group:
+        for i in range(int(sys.argv[4])):
+            await asyncio.sleep(start + i / rate - time.perf_counter())
+            group.create_task(ask(free, start + i / rate))
+
+asyncio.run(main())
+print(json.dumps(times))
 """
 MLFLOW = """
 import sys, mlflow.pyfunc, pandas as pd, rgld
@@ -80,9 +111,24 @@ def pinned(cpu: str, command: list[str]) -> list[str]:
 
 
 def cpu_seconds(pid: int) -> float:
-    """Return the processor time of a process."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """Return the processor time of a process and of those that it started."""
+    found = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it has ended
+            found[int(path.parent.name)] = path.read_text().rpartition(")")[2].split()
+    own, size = {pid}, 0
+    while len(own) > size:
+        size = len(own)
+        own |= {child for child, fields in found.items() if int(fields[1]) in own}
+    return sum(int(found[one][11]) + int(found[one][12]) for one in own) / os.sysconf("SC_CLK_TCK")
+
+
+def machine(model: Path) -> list[list[str]]:
+    """What the tables were made on, and how busy it was."""
+    names = re.findall(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+    head = ["processor", "cores", "Python", "load average before"]
+    versions = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return [head, [names[0] if names else "unknown", str(os.cpu_count()), versions, f"{os.getloadavg()[0]:.1f}"]]
 
 
 class Server:
@@ -161,32 +207,18 @@ def _ms(text: str) -> float:
 
 
 def paced(port: int, body: bytes, rate: float) -> tuple[float, float]:
-    """Return the times (50 %, 99 %) of one-row requests that are sent at a fixed rate, whether answered yet or not."""
-    times: list[float] = []
-    gap, n = 1.0 / rate, int(rate * SECONDS)
-    start = time.perf_counter() + 0.1
-    counter = iter(range(n))
-    lock = threading.Lock()
+    """Return the times (50 %, 99 %) of one-row requests that are sent at a fixed rate, whether answered yet or not.
 
-    def client() -> None:
-        connection = http.client.HTTPConnection("127.0.0.1", port)
-        while True:
-            with lock:
-                i = next(counter, None)
-            if i is None:
-                return
-            due = start + i * gap
-            time.sleep(max(0.0, due - time.perf_counter()))
-            connection.request("POST", "/v1/score", body, {"Content-Type": "application/json"})
-            connection.getresponse().read()
-            times.append(time.perf_counter() - due)
-
-    threads = [threading.Thread(target=client) for _ in range(CONNECTIONS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return tuple(1000.0 * np.quantile(times, [0.5, 0.99]))  # type: ignore[return-value]
+    This is an open loop: a request has a time at which it is due, and its own time counts from there, also if it had to
+    wait for a connection. So a server that stops for a moment is charged for all requests of that moment. The client is
+    a process of its own, on the client's processor.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "body").write_bytes(body)
+        (Path(folder) / "client.py").write_text(PACED)
+        arguments = [f"{folder}/body", str(port), str(rate), str(int(rate * SECONDS)), str(PACED_CONNECTIONS)]
+        out = subprocess.check_output(pinned(CLIENT_CPU, [sys.executable, f"{folder}/client.py", *arguments]))
+    return tuple(1000.0 * np.quantile(json.loads(out), [0.5, 0.99]))  # type: ignore[return-value]
 
 
 def rows(n: int, seed: int = 5) -> bytes:
@@ -359,7 +391,7 @@ def others(model: Path, python: str) -> list[list[str]]:
             )
             if _wait(8124, process):
                 bodies = (json.dumps({"dataframe_records": json.loads(rows(n))}).encode() for n in (1, 1000))
-                lines.append(_line("MLflow's scoring server", 8124, None, "/invocations", *bodies))
+                lines.append(_line("MLflow's scoring server", 8124, process.pid, "/invocations", *bodies))
             os.killpg(process.pid, signal.SIGTERM)
             process.wait()
     return lines
@@ -378,15 +410,15 @@ def _wait(port: int, process: subprocess.Popen[bytes]) -> bool:
     return False
 
 
-def _line(name: str, port: int, pid: int | None, path: str, one: bytes, many: bytes) -> list[str]:
-    before = cpu_seconds(pid) if pid is not None else 0.0
+def _line(name: str, port: int, pid: int, path: str, one: bytes, many: bytes) -> list[str]:
+    before = cpu_seconds(pid)
     rate, p50, p99 = wrk(port, path, one)
-    per_cpu = f"{rate * SECONDS / max(cpu_seconds(pid) - before, 0.01):,.0f}" if pid is not None else ""
+    per_cpu = f"{rate * SECONDS / max(cpu_seconds(pid) - before, 0.01):,.0f}"
     rate_of_many, _, _ = wrk(port, path, many)
     return [name, f"{rate:,.0f}", per_cpu, f"{p50:.2f}", f"{p99:.2f}", f"{rate_of_many:,.1f}"]
 
 
-TABLES = {"load": load, "soak": soak, "malformed": malformed, "killed": killed, "others": others}
+TABLES = {"machine": machine, "load": load, "soak": soak, "malformed": malformed, "killed": killed, "others": others}
 
 
 def main() -> None:
@@ -394,13 +426,16 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=TABLES, default=list(TABLES))
     parser.add_argument("--page", type=Path, help="a page with a comment <!-- name --> where each table belongs")
     parser.add_argument(
-        "--python", default=sys.executable, help="for `others`: a Python that has rgld, FastAPI and MLflow"
+        "--python", help="a Python that has rgld, FastAPI and MLflow: without it the table `others` is left out"
     )
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         model = Path(folder) / "trips.rgld"
         rgld.RGLD.plus(calibration_fraction=0.2, random_state=0).fit(trips(5000, 0)).save(model)
         for name in arguments.only:
+            if name == "others" and not arguments.python:
+                print("\nothers: left out, it needs --python")
+                continue
             more = (arguments.python,) if name == "others" else ()
             head, *rest = TABLES[name](model, *more)
             table = "\n".join(f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *rest))

@@ -68,7 +68,7 @@ class ColumnCheck:
         found = {finding.what: finding.words for finding in self.findings if finding.p_value <= level}
         if "distribution" in found:  # says the same, and more
             found.pop("range", None)
-        if "unseen" in found:
+        if "unseen" in found or ("gaps" in found and self.gaps == 1.0):
             found.pop("frequency", None)
         return [f"{words.named(self.name)}: {text}" for text in found.values()]
 

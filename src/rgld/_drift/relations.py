@@ -13,6 +13,9 @@ MIN_OFTEN_ROWS, MIN_OFTEN_FRACTION, MIN_OFTEN_FACTOR = 5, 0.01, 10.0
 """Without held-out rows, a relation is broken often if so many rows and such a fraction of them break it, so many times
 as often as in training."""
 
+LONGEST_RELATION = 120
+"""Characters of a relation in a reason: a longer sum is not read."""
+
 
 @dataclass(frozen=True)
 class RelationCheck:
@@ -58,4 +61,5 @@ class RelationCheck:
         broken, rows = self.held_out or self.in_training
         kind = "training" if self.held_out is None else "held-out"
         was = f"{broken:,} of the {rows:,}" if broken else f"none of the {rows:,}"
-        return f"{self.relation}: {self.n_broken:,} of {self.n_rows:,} rows break it ({was} {kind} rows)"
+        said = self.relation if len(self.relation) <= LONGEST_RELATION else f"{self.relation[:LONGEST_RELATION]}..."
+        return f"{said}; now {self.n_broken:,} of {self.n_rows:,} rows break it ({was} {kind} rows)"

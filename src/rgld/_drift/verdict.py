@@ -99,8 +99,28 @@ class Check:
     def broken_relations(self) -> tuple[str, ...]:
         """The relations that are broken more often than before, in words, the most broken first. Without held-out rows
         they cannot be tested: then they tell what has changed, and give no alarm."""
+        return tuple(one.words for one in self._often_broken())
+
+    def _often_broken(self) -> list[RelationCheck]:
         often = [one for one in self.relations if one.p_value <= self.level or (one.held_out is None and one.is_often)]
-        return tuple(one.words for one in sorted(often, key=lambda one: -one.n_broken))
+        return sorted(often, key=lambda one: -one.n_broken)
+
+    def _said_of_relations(self) -> list[str]:
+        """Return what the reasons say of relations. Those of columns that have changed themselves are one
+        sentence: they follow from that."""
+        changed = {column.name for column in self.drifted_columns}
+        broken = self._often_broken()
+        own = [one for one in broken if not changed & set(one.columns)]
+        rest = [one for one in broken if changed & set(one.columns)]
+        said = [one.words for one in own[:MAX_SAID_RELATIONS]]
+        if len(own) > MAX_SAID_RELATIONS:
+            said.append(f"and {len(own) - MAX_SAID_RELATIONS} more relations between columns that many rows break")
+        if len(rest) == 1:
+            said.append(rest[0].words)
+        elif rest:
+            shortest = min(rest, key=lambda one: len(one.relation))
+            said.append(f"{len(rest)} relations of these columns with others are broken, such as: {shortest.words}")
+        return said
 
     @property
     def sequence_alarm(self) -> bool:
@@ -121,10 +141,7 @@ class Check:
     def reasons(self) -> list[str]:
         """What has changed, in words: columns first, then relations, then rows."""
         said = [text for column in self.drifted_columns for text in column.said(self.level)]
-        broken = self.broken_relations if self.drifted else ()
-        said += broken[:MAX_SAID_RELATIONS]
-        if len(broken) > MAX_SAID_RELATIONS:
-            said.append(f"and {len(broken) - MAX_SAID_RELATIONS} more relations between columns that many rows break")
+        said += self._said_of_relations() if self.drifted else []
         found = self.rows
         if found is not None and self.batch_alarm:
             said.append(words.higher_scores(found.distance, found.is_higher, found.n_calibration, found.batch_p_value))
