@@ -180,7 +180,7 @@ def as_rows(cells, n, relations):
         if not is_category:
             for row, value in zip(rows, cells.numbers(j).tolist(), strict=True):
                 row[j] = None if np.isnan(value) else value
-        if is_category or j in cells.levels:
+        if j < len(cells.encoding.columns):
             for row, code in zip(rows, cells.codes(j).tolist(), strict=True):
                 row["code", j] = code
     return rows
@@ -223,6 +223,17 @@ def describe(relations):
             **{name: float(getattr(numbers, name)[i]) for name in ("constant", "limit", "decade", "strength")},
         }
         described.append(own)
+    curves = relations.curves
+    described += [
+        {
+            "kind": "curve",
+            "target": int(curves.target[i]),
+            "partner": int(curves.partner[i]),
+            **{name: getattr(curves, name)[i].tolist() for name in ("knot", "center", "below", "above")},
+            **{name: float(getattr(curves, name)[i]) for name in ("limit", "decade", "strength")},
+        }
+        for i in range(len(curves.target))
+    ]
     described += [
         {"kind": "order", "low": int(low), "high": int(high), "strength": float(strength)}
         for low, high, strength in zip(orders.low, orders.high, orders.strength, strict=True)

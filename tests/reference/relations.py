@@ -4,11 +4,14 @@ A table is a list of rows; a missing cell is None. Relations are dictionaries.
 """
 
 import math
+from itertools import pairwise
 
 
 def evidence(relation, row):
     """How surprising it is that a row breaks a relation; 0 if it does not."""
-    broken = {"number": _number, "order": _order, "pair": _pair, "determined": _determined}[relation["kind"]]
+    broken = {"number": _number, "curve": _curve, "order": _order, "pair": _pair, "determined": _determined}[
+        relation["kind"]
+    ]
     return broken(relation, row)
 
 
@@ -65,3 +68,23 @@ def pair_strength(first, a, second, b):
     """log10(E / (k + 1)) of two values."""
     expected = first.count(a) * second.count(b) / len(first)
     return math.log10(expected / (sum((x, y) == (a, b) for x, y in zip(first, second, strict=True)) + 1))
+
+
+def _curve(relation, row):
+    value, beside = row[relation["target"]], row[relation["partner"]]
+    if value is None or beside is None:
+        return 0.0
+    center, below, above = (
+        _interpolated(beside, relation["knot"], relation[name]) for name in ("center", "below", "above")
+    )
+    beyond = (abs(value - center) / (above if value >= center else below) - relation["limit"]) / relation["decade"]
+    return min(beyond, relation["strength"]) if beyond > 0 else 0.0
+
+
+def _interpolated(x, knots, values):
+    if x <= knots[0]:
+        return values[0]
+    for (a, b), (left, right) in zip(pairwise(knots), pairwise(values), strict=True):
+        if x <= b:
+            return left + (right - left) * (x - a) / (b - a)
+    return values[-1]

@@ -201,6 +201,31 @@ def number_broken(names: Names, i: int, value: float, rest: float) -> Said:
     return Said((names.of(target), *map(names.of, columns)), texts[0], texts[1], words)
 
 
+def curve_words(names: Names, i: int) -> str:
+    """Return "fare follows distance: about 5.5 at 0.6, 11 at 2.1, 36 at 9.4"."""
+    curves = names.relations.curves
+    target, partner = int(curves.target[i]), int(curves.partner[i])
+    places = (0, len(curves.knot[i]) // 2, len(curves.knot[i]) - 1)
+    points = [
+        f"{names.number(target, _two_digits(float(curves.center[i, k])))} at "
+        f"{names.number(partner, _two_digits(float(curves.knot[i, k])))}"
+        for k in places
+    ]
+    return f"{names.short(target)} follows {names.short(partner)}: about {', '.join(points)}"
+
+
+def curve_broken(names: Names, i: int, value: float, beside: float, expected: float) -> Said:
+    """Return "fare 120 where distance 0 suggests 5.5 (usually 4 to 7.5)"."""
+    curves = names.relations.curves
+    target, partner = int(curves.target[i]), int(curves.partner[i])
+    texts = [names.number(target, value), names.number(target, _two_digits(expected))]
+    below, above = (float(np.interp(beside, curves.knot[i], part[i])) for part in (curves.below, curves.above))
+    usual = [names.number(target, _two_digits(number)) for number in (expected - below, expected + above)]
+    partner_text = f"{names.short(partner)} {names.number(partner, beside)}"
+    words = f"{names.short(target)} {texts[0]} where {partner_text} suggests {texts[1]} (usually {' to '.join(usual)})"
+    return Said((names.of(target), names.of(partner)), texts[0], texts[1], words)
+
+
 def _of_rows(n_broken: int, n_rows: int) -> str:
     return f"all {n_rows:,} rows" if not n_broken else f"all but {n_broken:,} of {n_rows:,} rows"
 
@@ -253,9 +278,10 @@ def pair_broken(names: Names, i: int) -> Said:
 def determined_words(names: Names, i: int) -> str:
     """Return "zone determines borough in all 6,400 rows"."""
     determined = names.relations.determined
-    by, column = names.short(int(determined.by[i])), names.short(int(determined.column[i]))
-    if not names.has_values(int(determined.column[i])):
-        column = f"whether {column} is missing"
+    by, column = (
+        names.short(j) if names.has_values(j) else f"whether {names.short(j)} is missing"
+        for j in (int(determined.by[i]), int(determined.column[i]))
+    )
     return f"{by} determines {column} in {_of_rows(int(determined.n_broken[i]), int(determined.n_rows[i]))}"
 
 

@@ -7,7 +7,15 @@ same in words (`relation_words.py`).
 from dataclasses import dataclass
 
 from .._drift.relations import RelationCheck
-from .._kernels.relations import Cells, broken_rows, cells_of, expected_codes, n_broken_rows, residual
+from .._kernels.relations import (
+    Cells,
+    broken_rows,
+    cells_of,
+    curve_residual,
+    expected_codes,
+    n_broken_rows,
+    residual,
+)
 from .._model.model import Model
 from .._model.relations import UNLISTED, Relations
 from .._table.table import Table
@@ -15,7 +23,13 @@ from ..exceptions import ModelFileError
 from . import relation_words
 from .relation_words import Names
 
-FIELDS_OF_KINDS = {"number": "numbers", "order": "orders", "pair": "pairs", "determined": "determined"}
+FIELDS_OF_KINDS = {
+    "number": "numbers",
+    "curve": "curves",
+    "order": "orders",
+    "pair": "pairs",
+    "determined": "determined",
+}
 """The field of `Relations` that holds a kind."""
 
 
@@ -24,8 +38,8 @@ class Relation:
     """What the values of a row have in common; one of `RGLD.relations_`."""
 
     kind: str
-    """"number" (it follows from others), "order", "pair" (two values never meet) or "determined" (a value follows from
-    another)."""
+    """"number" (it follows from others), "curve" (it keeps near what is usual beside another number), "order", "pair"
+    (two values never meet) or "determined" (a value follows from another)."""
     columns: tuple[str, ...]
     """Names of the columns; the first is the one that follows from the others, if one does."""
     words: str
@@ -101,6 +115,8 @@ def _columns(relations: Relations, kind: str, i: int) -> list[int]:
         return [int(relations.pairs.first[i]), int(relations.pairs.second[i])]
     if kind == "determined":
         return [int(relations.determined.column[i]), int(relations.determined.by[i])]
+    if kind == "curve":
+        return [int(relations.curves.target[i]), int(relations.curves.partner[i])]
     numbers = relations.numbers
     used = [numbers.target[i], *numbers.partner[i], numbers.when[i]]
     return [int(j) for j in used if j >= 0]
@@ -176,6 +192,11 @@ def _broken(names: Names, cells: Cells, row: int, kind: str, i: int, evidence: f
         value = float(cells.numbers(int(numbers.target[i]))[row])
         rest = float(residual(relations, i, cells, at)[0])
         found = relation_words.number_broken(names, i, value, rest)
+    elif kind == "curve":
+        curves = relations.curves
+        own, beside = (float(cells.numbers(int(j))[row]) for j in (curves.target[i], curves.partner[i]))
+        expected_number = float(curve_residual(relations, i, cells, at, is_expected=True)[0])
+        found = relation_words.curve_broken(names, i, own, beside, expected_number)
     elif kind == "order":
         low, high = (float(cells.numbers(int(j))[row]) for j in (relations.orders.low[i], relations.orders.high[i]))
         found = relation_words.order_broken(names, i, low, high)

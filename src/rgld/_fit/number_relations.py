@@ -24,6 +24,7 @@ from .._kernels.relations import MAX_LOG_FACTOR, Cells, beside_product, in_unit
 from .._model.relations import LOGARITHMS, MAX_TERMS, PRODUCT, SUM, UNLISTED
 from .candidates import Candidate, evenly_spaced
 from .conditions import under_conditions
+from .curves import MIN_CORRELATION, curves
 from .residuals import (
     FAR_FRACTION,
     MAX_SPREAD,
@@ -53,6 +54,8 @@ MIN_VALUE_ROWS, MIN_VALUE_FRACTION, MAX_COLUMN_VALUES = 20, 0.01, 8
 Of each column, the `MAX_COLUMN_VALUES` most frequent values are tried."""
 MIN_POSITIVE = 0.9
 """A column has logarithms if this fraction of its numbers is above 0."""
+MAX_CURVE_DIGITS = 1.5
+"""Two columns that are nearer to a sum or a product need no curve."""
 MAX_LINEAR = 32
 """Relations without a condition that are kept."""
 DIGITS = 10
@@ -100,19 +103,24 @@ def most_correlated(cells: Cells, columns: Sequence[int], n: int, n_rows: int) -
     return sorted(columns[int(i)] for i in best)
 
 
-def candidates(cells: Cells, numbers: Sequence[int], values: Sequence[int]) -> list[Candidate]:
-    """Return the relations of numbers, with limits that allow for how many there are."""
+def candidates(cells: Cells, numbers: Sequence[int], values: Sequence[int]) -> tuple[list[Candidate], list[Candidate]]:
+    """Return the relations of numbers, and the curves, with limits that allow for how many there are."""
     some = evenly_spaced(len(cells), MAX_SOLVED_ROWS)
     if not numbers or len(numbers) + len(values) < 2:
-        return []
+        return [], []
     of_values = list(_values(cells, values, some))
     found: list[Measured] = []
+    correlations: dict[tuple[int, int], float] = {}
     for is_log in (False, True):
         features = list(_numbers(cells, numbers, some, is_log))
         if features:
-            found += _linear(cells, [*features, *of_values], some, is_log)
+            found += _linear(cells, [*features, *of_values], some, is_log, correlations)
     found = sorted(_one_of_each(found), key=lambda one: -one.precision)[:MAX_LINEAR]
-    return with_limits([*found, *under_conditions(cells, numbers, values, some)], len(cells))
+    of_one = {(one.relation["target"], one.relation["partner"][0]) for one in found if one.precision > MAX_CURVE_DIGITS}
+    correlations = {pair: own for pair, own in correlations.items() if not {pair, pair[::-1]} & of_one}
+    found += [*under_conditions(cells, numbers, values, some), *curves(cells, correlations, some)]
+    limited = with_limits(found, len(cells))
+    return [one for one in limited if "knot" not in one.relation], [one for one in limited if "knot" in one.relation]
 
 
 def _numbers(cells: Cells, numbers: Sequence[int], some: Indices, is_log: bool) -> Iterator[Feature]:
@@ -144,12 +152,28 @@ def _values(cells: Cells, values: Sequence[int], some: Indices) -> Iterator[Feat
             yield Feature(j, int(code), (codes == code) - count[code] / len(codes), None, 1.0)
 
 
-def _linear(cells: Cells, features: list[Feature], some: Indices, is_log: bool) -> Iterator[Measured]:
-    """Yield the relations of one pass."""
+def _linear(
+    cells: Cells,
+    features: list[Feature],
+    some: Indices,
+    is_log: bool,
+    correlations: dict[tuple[int, int], float],
+) -> Iterator[Measured]:
+    """Yield the relations of one pass, and note how columns of numbers correlate."""
     matrix = np.array([feature.scaled for feature in features])
     is_number = np.array([feature.is_number for feature in features])
     covariance = _inner_covariance(matrix, is_number)
     spread = np.sqrt(np.diag(covariance))
+    _note(
+        covariance,
+        spread,
+        [
+            cells.kind(f.column) in ("number", "duration") and f.column not in cells.levels and f.is_number
+            for f in features
+        ],
+        features,
+        correlations,
+    )
     precision = np.linalg.inv(covariance + RIDGE * np.eye(len(covariance)))
     open_part = 1.0 / (np.sqrt(np.maximum(np.diag(precision), 1e-300)) * np.maximum(spread, 1e-150))
     for i in np.flatnonzero(is_number & (spread > 1e-6) & (open_part < MAX_SPREAD)):
@@ -159,6 +183,22 @@ def _linear(cells: Cells, features: list[Feature], some: Indices, is_log: bool) 
             one = _fitted(cells, features[i], [features[p] for p in partners], some, is_log)
             if one is not None:
                 yield one
+
+
+def _note(
+    covariance: Float64s,
+    spread: Float64s,
+    can_curve: list[bool],
+    features: list[Feature],
+    correlations: dict[tuple[int, int], float],
+) -> None:
+    """Add the correlations of pairs of numbers, if they are larger than those that are known."""
+    size = np.abs(covariance) / np.maximum(np.outer(spread, spread), 1e-300)
+    size[~np.outer(can_curve, can_curve)] = 0.0
+    np.fill_diagonal(size, 0.0)
+    for a, b in zip(*np.nonzero(size >= MIN_CORRELATION), strict=True):
+        pair = features[a].column, features[b].column
+        correlations[pair] = max(float(size[a, b]), correlations.get(pair, 0.0))
 
 
 def _inner_covariance(matrix: Float64s, is_number: Bools) -> Float64s:

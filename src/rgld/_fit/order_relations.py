@@ -13,7 +13,7 @@ from .candidates import Candidate, evenly_spaced, may_be_kept
 MIN_EXPECTED_FRACTION = {"time": 0.02}
 ELSE_EXPECTED_FRACTION = 0.05
 """Of independent columns, the first is above the second in at least this fraction of the rows: their ranges overlap."""
-MIN_ORDER_LIFT = {"time": 10.0, "duration": 30.0, "number": 100.0}
+MIN_ORDER_LIFT = {"time": 10.0, "duration": 30.0, "number": 150.0}
 """So many times as many rows must break the order of independent columns. Dates have one unit, and mostly an order
 that someone could name; of two numbers neither is known."""
 MAX_BROKEN_FRACTION = 0.002

@@ -21,6 +21,7 @@ from .._model.relations import (
     MAX_RELATIONS,
     MAX_SPANS,
     NUMBER_KINDS,
+    CurveRelations,
     DeterminedRelations,
     Levels,
     NumberRelations,
@@ -68,7 +69,7 @@ class FittedRelations(NamedTuple):
     cells: Cells
 
 
-Kind = TypeVar("Kind", NumberRelations, OrderRelations, PairRelations, DeterminedRelations)
+Kind = TypeVar("Kind", NumberRelations, CurveRelations, OrderRelations, PairRelations, DeterminedRelations)
 
 
 def fit_relations(table: Table, encoding: Encoding, matrix: Floats | None = None) -> FittedRelations | None:
@@ -79,16 +80,17 @@ def fit_relations(table: Table, encoding: Encoding, matrix: Floats | None = None
     cells.levels = levels = _levels(cells)
     cells.spans = _spans(cells)
     columns = _entering(cells)
-    numbers = number_relations.candidates(cells, columns.numbers, columns.values)
+    numbers, curves = number_relations.candidates(cells, columns.numbers, columns.values)
     orders = order_relations.candidates(cells, columns.numbers)
     determined, pairs = category_relations.candidates(cells, columns.values)
-    kinds = (NumberRelations, OrderRelations, DeterminedRelations, PairRelations)
-    kept, evidence = _kept(list(zip(kinds, (numbers, orders, determined, pairs), strict=True)), len(table))
+    kinds = (NumberRelations, OrderRelations, DeterminedRelations, PairRelations, CurveRelations)
+    kept, evidence = _kept(list(zip(kinds, (numbers, orders, determined, pairs, curves), strict=True)), len(table))
     if not any(kept.values()):
         return None
     used = _used_levels(levels, *kept.values())
     relations = Relations(
         _joined(NumberRelations, kept),
+        _joined(CurveRelations, kept),
         _joined(OrderRelations, kept),
         _joined(PairRelations, kept),
         _joined(DeterminedRelations, kept),

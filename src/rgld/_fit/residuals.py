@@ -14,7 +14,7 @@ import numpy as np
 
 from .._arrays import Float64s, Indices
 from .._model.relations import LOGARITHMS
-from .candidates import Candidate, may_be_kept
+from .candidates import MIN_LIFT, Candidate, may_be_kept
 
 NEAR_FRACTION, FAR_FRACTION = 0.9, 0.99
 """The fractions of rows between whose distances the tail is measured."""
@@ -26,6 +26,11 @@ MIN_DECADE = 1.5
 show little of it. Of 2,000 rows of a normal distribution, w - u is 0.36 w and this is 0.2 w."""
 MAX_EXPECTED = 0.002
 """Rows of the sample that are expected beyond their limit, over all relations of numbers: a break is to be clear."""
+CURVE_LIFT, CURVE_CAUTION = 50.0, 10.0
+"""What is asked of a curve, whose units are themselves measured: a higher lift, and so many times fewer expected rows
+beyond the limit."""
+MIN_NOISY_ROWS = 1000
+"""Rows that teach a relation without a condition that leaves something open: fewer do not show its tail."""
 MAX_BEYOND = 0.003
 """Fraction of the rows beyond the first limit."""
 MAX_LOG_WITHIN = 0.2
@@ -82,6 +87,8 @@ def measured(
     near, within = max(distance(rest, NEAR_FRACTION), smallest), max(exact, smallest)
     if not spread > 0.0 or near > MAX_SPREAD * spread or not 1e-190 < within < 1e190:
         return None
+    if within > smallest and relation["when"] < 0 and len(rows) < MIN_NOISY_ROWS:
+        return None
     if relation["form"] == LOGARITHMS and within > MAX_LOG_WITHIN * spread:
         return None
     places = [int(fraction * (len(values) - 1)) for fraction in USUAL]
@@ -96,13 +103,14 @@ def with_limits(found: list[Measured], n_rows: int) -> list[Candidate]:
     found = [one for one in found if _limit(one, n_rows)[0] <= one.reach]  # fewer relations have narrower limits
     kept = []
     for one in found:
-        limit, decade = _limit(one, len(found) * n_rows)
+        lift, caution = (CURVE_LIFT, CURVE_CAUTION) if "knot" in one.relation else (MIN_LIFT, 1.0)
+        limit, decade = _limit(one, int(caution * len(found) * n_rows))
         broken = one.rows[np.abs(one.rest) > limit]
         expected = len(one.rows) * float(np.mean(np.abs(one.unrelated) > limit))
-        if limit <= one.reach and may_be_kept(expected, len(broken)):
+        if limit <= one.reach and may_be_kept(expected, len(broken), lift):
             relation = {**one.relation, "limit": limit, "decade": decade}
             decades = (np.abs(one.rest)[np.abs(one.rest) > limit] - limit) / decade
-            kept.append(Candidate(expected, relation, broken, decades))
+            kept.append(Candidate(expected, relation, broken, decades, lift))
     return kept
 
 

@@ -128,7 +128,7 @@ class BrokenRows(NamedTuple):
     """Which of some rows break one relation."""
 
     kind: str
-    """"number", "order", "pair" or "determined"."""
+    """"number", "curve", "order", "pair" or "determined"."""
     place: int
     """The relation's place among those of its kind."""
     rows: Indices
@@ -143,6 +143,12 @@ def broken_rows(relations: Relations, cells: Cells, rows: slice) -> Iterator[Bro
         found, evidence = number_evidence(relations, i, cells, rows)
         if len(found):
             yield BrokenRows("number", i, found, evidence)
+    curves = relations.curves
+    for i in range(len(curves.target)):
+        size = np.abs(curve_residual(relations, i, cells, rows))
+        found, evidence = _beyond(size, curves.limit[i], curves.decade[i], curves.strength[i])
+        if len(found):
+            yield BrokenRows("curve", i, found, evidence)
     orders = relations.orders
     for i in range(len(orders.low)):
         low, high = (cells.numbers(int(j))[rows] for j in (orders.low[i], orders.high[i]))
@@ -169,10 +175,45 @@ def number_evidence(relations: Relations, i: int, cells: Cells, rows: slice) -> 
     """Return which rows break a relation of numbers, and their evidence."""
     numbers = relations.numbers
     size = np.abs(residual(relations, i, cells, rows))
-    found = np.flatnonzero(size > numbers.limit[i])  # false for NaN: a row with a missing cell breaks nothing
+    return _beyond(size, numbers.limit[i], numbers.decade[i], numbers.strength[i])
+
+
+def _beyond(size: Float64s, limit: float, decade: float, strength: float) -> tuple[Indices, Float64s]:
+    found = np.flatnonzero(size > limit)  # false for NaN: a row with a missing cell breaks nothing
     with np.errstate(over="ignore"):  # infinitely far is as far as the strength
-        evidence = (size[found] - numbers.limit[i]) / numbers.decade[i]
-    return found, np.minimum(evidence, numbers.strength[i])
+        evidence = (size[found] - limit) / decade
+    return found, np.minimum(evidence, strength)
+
+
+def curve_residual(relations: Relations, i: int, cells: Cells, rows: slice, is_expected: bool = False) -> Float64s:
+    """Return how far each row is from a curve, in the curve's units, or the value that is expected."""
+    curves = relations.curves
+    values, beside = (cells.numbers(int(j))[rows] for j in (curves.target[i], curves.partner[i]))
+    shape = curves.knot[i], curves.center[i], curves.below[i], curves.above[i]
+    return beside_curve(values, beside, *shape, is_expected=is_expected)
+
+
+def beside_curve(
+    values: Float64s,
+    beside: Float64s,
+    knot: Float64s,
+    center: Float64s,
+    below: Float64s,
+    above: Float64s,
+    is_expected: bool = False,
+) -> Float64s:
+    """Return (x - center(p)) / above(p), of values below the center / below(p); or only center(p)."""
+    place = np.searchsorted(knot, beside).clip(1, len(knot) - 1) - 1
+    share = ((beside - knot[place]) / np.diff(knot)[place]).clip(0.0, 1.0)
+    expected: Float64s = center[place] + share * np.diff(center)[place]
+    if is_expected:
+        return expected
+    apart = values - expected
+    unit = np.where(
+        apart < 0.0, below[place] + share * np.diff(below)[place], above[place] + share * np.diff(above)[place]
+    )
+    rest: Float64s = apart / unit
+    return rest
 
 
 def residual(relations: Relations, i: int, cells: Cells, rows: slice) -> Float64s:
@@ -222,9 +263,10 @@ def expected_codes(relations: Relations, i: int, codes: Int32s) -> Int32s:
 
 
 def n_broken_rows(relations: Relations, cells: Cells) -> Int64s:
-    """Return how many rows break each relation: numbers first, then orders, pairs, determined."""
-    sizes = [0, len(relations.numbers.n_rows), len(relations.orders.n_rows), len(relations.pairs.n_rows)]
-    first = dict(zip(("number", "order", "pair", "determined"), np.cumsum(sizes).tolist(), strict=True))
+    """Return how many rows break each relation: numbers first, then curves, orders, pairs, determined."""
+    parts = (relations.numbers, relations.curves, relations.orders, relations.pairs)
+    sizes = [0, *(len(part.n_rows) for part in parts)]
+    first = dict(zip(("number", "curve", "order", "pair", "determined"), np.cumsum(sizes).tolist(), strict=True))
     counts = np.zeros(len(relations), np.int64)
     for start in range(0, len(cells), RELATED_ROWS):
         for broken in broken_rows(relations, cells, slice(start, start + RELATED_ROWS)):

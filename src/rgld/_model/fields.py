@@ -50,6 +50,7 @@ DIMENSIONS = {
     "strings": "different strings of all columns of these rows",
     "bytes": "bytes of these strings",
     "numbers": "relations of numbers",
+    "curves": "relations of curves",
     "orders": "relations of order",
     "pairs": "pairs of values that never meet",
     "determined": "columns whose values follow from those of another",
@@ -62,7 +63,7 @@ DIMENSIONS = {
 """The names of dimensions; single letters are the paper's. A dimension may also be a number."""
 
 RELATION_DIMENSIONS = (
-    *("numbers", "orders", "pairs", "determined", "expectations", "levels", "spans", "broken"),
+    *("numbers", "curves", "orders", "pairs", "determined", "expectations", "levels", "spans", "broken"),
     "all_relations",
 )
 OPEN_DIMENSIONS = (

@@ -1,9 +1,11 @@
 """Relations: what the values of a row must have in common, frozen.
 
-Four kinds of relation are learned from the training rows (`_fit/relations.py`):
+Five kinds of relation are learned from the training rows (`_fit/relations.py`):
 
 - *number*: a number follows from others, x = constant + sum of weight * partner, as it is or after logarithms (a
   product); or, under a condition (`when` is a column that has the value `when_code`), it keeps near a constant;
+- *curve*: a number keeps near what is usual beside another number, where the distance that is usual may change with
+  that number;
 - *order*: of two dates or two numbers, the first is never above the second;
 - *pair*: two values of two columns, both frequent, never meet;
 - *determined*: the value of one column follows from the value of another.
@@ -40,6 +42,8 @@ MAX_RELATIONS = 128
 """Relations of each class below."""
 SUM, LOGARITHMS, PRODUCT = 0, 1, 2
 """Forms of a relation of numbers."""
+N_KNOTS = 12
+"""Of a curve."""
 MAX_SPANS = 6
 """Pairs of dates."""
 LARGEST_STRENGTH = 20.0
@@ -78,6 +82,29 @@ class NumberRelations:
     """Training rows that the relation speaks of ..."""
     n_broken: Annotated[Int64s, Array("numbers", 0, 2.0**40, is_optional=True, since=4)]
     """... and how many of them break it. So in the other kinds."""
+
+
+@dataclass(frozen=True, eq=False)
+class CurveRelations:
+    """Numbers beside another number: |x - center(p)| is at most `limit` times above(p), or below(p) if x is below the
+    center. The three are interpolated at the partner's number p, and constant beyond the first and the last knot."""
+
+    target: Annotated[Int32s, Array("curves", 0, is_optional=True, since=4)]
+    """The column x."""
+    partner: Annotated[Int32s, Array("curves", 0, is_optional=True, since=4)]
+    knot: Annotated[Float64s, Array(f"curves {N_KNOTS}", -1e100, 1e100, is_optional=True, since=4)]
+    """Numbers of the partner, increasing."""
+    center: Annotated[Float64s, Array(f"curves {N_KNOTS}", -1e100, 1e100, is_optional=True, since=4)]
+    """The median of x there."""
+    below: Annotated[Float64s, Array(f"curves {N_KNOTS}", 1e-160, 1e101, is_optional=True, since=4)]
+    """A tenth of the rows is farther below the center than this, ..."""
+    above: Annotated[Float64s, Array(f"curves {N_KNOTS}", 1e-160, 1e101, is_optional=True, since=4)]
+    """... and a tenth is farther above it than this."""
+    limit: Annotated[Float64s, Array("curves", 1e-200, 1e250, is_optional=True, since=4)]
+    decade: Annotated[Float64s, Array("curves", 1e-200, 1e250, is_optional=True, since=4)]
+    strength: Annotated[Float64s, Array("curves", 0.0, LARGEST_STRENGTH, is_optional=True, since=4)]
+    n_rows: Annotated[Int64s, Array("curves", 1, 2.0**40, is_optional=True, since=4)]
+    n_broken: Annotated[Int64s, Array("curves", 0, 2.0**40, is_optional=True, since=4)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,6 +200,7 @@ class Relations:
     """All relations of a table."""
 
     numbers: NumberRelations
+    curves: CurveRelations
     orders: OrderRelations
     pairs: PairRelations
     determined: DeterminedRelations
@@ -189,7 +217,7 @@ class Relations:
         return len(self.evidence.of_rows) / self.n_rows
 
     def __len__(self) -> int:
-        return sum(len(part.n_rows) for part in (self.numbers, self.orders, self.pairs, self.determined))
+        return sum(len(part.n_rows) for part in (self.numbers, self.curves, self.orders, self.pairs, self.determined))
 
 
 def filled(cls: type, arrays: dict[str, Any]) -> Any:

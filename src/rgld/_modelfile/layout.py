@@ -14,6 +14,7 @@ from .._model.fields import OPEN_DIMENSIONS, Array, ArrayField, array_fields
 from .._model.model import GlobalBranch, KeptRows, LeverageBranch, LocalBranch, Model
 from .._model.ranks import BranchRanks, CdfKnots
 from .._model.relations import (
+    CurveRelations,
     DeterminedRelations,
     HeldOutBreaks,
     Levels,
@@ -64,6 +65,7 @@ def _branch_groups(prefix: str, cls: type, field: str) -> tuple[ArrayGroup, ...]
 
 RELATION_GROUPS = {
     "numbers": NumberRelations,
+    "curves": CurveRelations,
     "orders": OrderRelations,
     "pairs": PairRelations,
     "determined": DeterminedRelations,

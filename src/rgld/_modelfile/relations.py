@@ -17,7 +17,8 @@ from ..exceptions import ModelFileError
 def check_relations(relations: Relations, columns: Sequence[Column], n_held_out: int) -> None:
     """Raise if the relations are not those of a table with these columns and so many held-out rows."""
     numbers, orders, pairs, determined = relations.numbers, relations.orders, relations.pairs, relations.determined
-    counted = (numbers, orders, pairs, determined)
+    curves = relations.curves
+    counted = (numbers, curves, orders, pairs, determined)
     _require("n_rows", all(len(part.n_rows) <= MAX_RELATIONS for part in counted))
     for part in counted:
         _require("n_broken", np.all((part.n_broken <= part.n_rows) & (part.n_rows <= relations.n_rows)))
@@ -55,6 +56,9 @@ def check_relations(relations: Relations, columns: Sequence[Column], n_held_out:
     is_conditional = numbers.when >= 0
     check_values("numbers.when", numbers.when[is_conditional], numbers.when_code[is_conditional])
     _require("numbers.limit", np.all(numbers.limit >= numbers.within))
+    _require_columns("curves.target", curves.target, is_related)
+    _require_columns("curves.partner", curves.partner, is_related)
+    _require("curves.knot", np.all(curves.knot[:, 1:] > curves.knot[:, :-1]))
     _require_columns("orders.low", orders.low, is_number)
     _require_columns("orders.high", orders.high, is_number)
     check_values("pairs.first", pairs.first, pairs.first_code)
