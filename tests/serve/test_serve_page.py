@@ -75,7 +75,8 @@ def test_a_file_is_ranked_with_reasons(opened, server, file):
     planted = page.locator("#body tr", has_text="fare 900 is far above usual")
     assert planted.locator("td").nth(1).inner_text() == "7"
     assert page.locator("#body tr").count() == 20
-    assert page.inner_text("#drift") == ""
+    assert page.inner_text("#drift") == "Still like the training table."
+    assert all(text.strip() for text in page.locator("#body .why").all_inner_texts())  # no row without a reason
 
 
 def test_dropped_file_and_what_changed(opened, server):

@@ -79,7 +79,7 @@
     at("found-title").textContent = explained.n_rows > explained.rows.length ? `The first ${explained.rows.length} of ${n} rows` : `${n} ${explained.n_rows === 1 ? "row" : "rows"}`;
     const changed = checked.verdict === "drift";
     at("drift").className = changed ? "changed" : "";
-    const head = changed ? [make("p", {}, make("strong", {}, "Not like the training table"))] : [];
+    const head = changed ? [make("p", {}, make("strong", {}, "Not like the training table"))] : [make("p", { class: "muted" }, "Still like the training table.")];
     at("drift").replaceChildren(...head, ...checked.reasons.map((reason) => make("p", {}, reason)));
     at("body").replaceChildren(
       ...explained.rows.map((row, i) =>
@@ -89,7 +89,7 @@
           make("td", { class: "number" }, `${i + 1}`),
           make("td", { class: "number" }, `${row.row}`),
           make("td", { class: "number score" }, (Math.floor(row.score * 1e4) / 1e4).toFixed(4)),
-          make("td", {}, ...row.reasons.map((reason) => make("div", {}, reason))),
+          make("td", { class: "why" }, ...(row.reasons.length ? row.reasons : [row.kind]).map((reason) => make("div", {}, reason))),
         ),
       ),
     );
