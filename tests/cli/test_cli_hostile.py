@@ -20,7 +20,8 @@ import pytest
 
 pytest.importorskip("typer", reason="the command needs the extra 'cli'")
 
-from rgld.cli import _memory
+from rgld import cli
+from rgld.cli import _files, _memory
 from rgld.exceptions import TableError
 
 from .command import COMMAND, installed_rgld, rgld
@@ -412,6 +413,31 @@ def test_no_escape_sequence_reaches_a_terminal(table, out, rng):
 def test_an_unknown_processor(table):
     code, _, error, _ = run(table.parent, "score", "good.csv", environment={"RGLD_CPU": "abacus"})
     assert_one_line(code, error, "RGLD_CPU must be one of")
+
+
+@pytest.mark.parametrize("error", [MemoryError(), ImportError("\n\nPLEASE READ\n" + "how to solve this\n" * 99)])
+def test_a_command_that_cannot_be_started(monkeypatch, capsys, error):
+    def fails():
+        raise error
+
+    monkeypatch.setattr(sys, "argv", ["rgld", "info"])
+    monkeypatch.setattr(cli, "_run", fails)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    shown = capsys.readouterr().err
+    assert ended.value.code == 2 and shown.count("\n") == 1 and len(shown) < 500
+    assert shown.startswith("rgld: The command cannot be started: ")
+
+
+def test_a_reader_that_is_refused_a_thread(table, monkeypatch):
+    """polars panics then. The file is not to blame."""
+
+    def panics(*arguments):
+        raise pl.exceptions.PanicException('Os { code: 11, message: "Resource temporarily unavailable" }')
+
+    monkeypatch.setattr(_files._csvread, "read", panics)
+    code, out, error = rgld("score", table)
+    assert (code, out) == (2, "") and "does not fit into memory" in error
 
 
 def test_memory_that_runs_out(table, monkeypatch):

@@ -23,7 +23,10 @@ FILES = [(name, path) for name, target in TARGETS.items() for path in target().c
 @pytest.mark.parametrize(("name", "path"), FILES, ids=[f"{name}/{path}" for name, path in FILES])
 def test_the_corpus_breaks_nothing(name, path, tmp_path):
     target = TARGETS[name]()
-    assert target.check(target.corpus[path], tmp_path) in ("scored", "refused")
+    found = target.check(target.corpus[path], tmp_path)
+    # A model file that is refused reaches nothing: after a change of the format, `make_corpus.py` writes them again.
+    may_be_refused = name not in ("models", "streams") or path.startswith("found-")
+    assert found == "scored" or (found == "refused" and may_be_refused)
 
 
 @pytest.mark.parametrize("name", TARGETS)

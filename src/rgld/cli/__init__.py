@@ -13,6 +13,9 @@ NOT_INSTALLED = "The rgld command needs the 'cli' extra: pip install 'rgld[cli]'
 READ_TABLES = ("score", "fit", "explain", "report", "check", "demo")
 """Commands that read tables. They run under a guard, because a table can crash its reader or fill the memory."""
 INTERRUPTED = 130
+MAX_MESSAGE_LENGTH = 400
+"""Characters of what is said when a command cannot be started: NumPy has pages to say about that."""
+NO_MEMORY = "The command cannot be started: there is not enough memory. Free some, or allow it more (ulimit -v)."
 
 
 def main() -> None:
@@ -30,8 +33,11 @@ def main() -> None:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         raise SystemExit(INTERRUPTED) from None
+    except MemoryError:
+        _tell(NO_MEMORY)
+        raise SystemExit(2) from None
     except (OSError, ImportError) as error:
-        _tell(f"The command cannot be started: {error}")
+        _tell(f"The command cannot be started: {error}"[:MAX_MESSAGE_LENGTH])
         raise SystemExit(2) from None
 
 
@@ -42,9 +48,9 @@ def _run() -> NoReturn:
 
 
 def _tell(message: str) -> None:
-    from ._terminal import printable
-
-    print(printable(f"rgld: {message}"), file=sys.stderr)
+    # Nothing is imported here: that may be what cannot be done.
+    shown = "".join(character if character.isprintable() else "?" for character in " ".join(message.split()))
+    print(f"rgld: {shown}", file=sys.stderr)
 
 
 def _open_standard_streams() -> None:

@@ -22,7 +22,7 @@ from ._archives import PACKED, kind_of_zip, unpacked
 from ._copies import as_utf8, is_wide, likely_encoding, marked_encoding, seekable
 from ._csv import Dialect, sniff
 from ._folders import files_of, partitions_of
-from ._guard import DAMAGED, limit_memory, while_reading
+from ._guard import DAMAGED, limit_memory, tells_of_memory, while_reading
 from ._kinds import FORMATS, UNPACK, kind_of
 from ._memory import allowed_bytes, require_memory
 from ._options import Reading
@@ -338,6 +338,8 @@ def _in_words(file: TableFile) -> Iterator[None]:
     except RGLDError:
         raise
     except pl.exceptions.PanicException as error:
+        if tells_of_memory(str(error).encode()):
+            raise TableError(f"{file.shown} does not fit into memory: take fewer rows or columns.") from error
         raise TableError(f"{file.shown}: {DAMAGED}.") from error
     except Exception as error:
         if file.csv and "`f64`" in str(error):

@@ -35,8 +35,13 @@ INTERRUPT_SECONDS = 1.0
 """Time after which SIGINT is passed on to the child."""
 NATIVE_MESSAGES = "native-messages"
 """File in the temporary folder that receives what compiled libraries print on standard error."""
-NO_MEMORY_WORDS = (b"memory allocation of", b"MemoryError")
-"""What Rust and Python print there when the system refuses memory."""
+NO_MEMORY_WORDS = (
+    b"memory allocation of",
+    b"MemoryError",
+    b"Cannot allocate memory",
+    b"Resource temporarily unavailable",
+)
+"""What Rust and Python print there when the system refuses memory, or a thread for want of it."""
 MAX_NAME_BYTES = 2000
 MAX_PATHS_BYTES = 2**16
 DAMAGED = "its reader crashed, so the file is probably damaged: write it again"
@@ -111,6 +116,11 @@ def limit_memory(n_bytes: int) -> None:
 def memory_message() -> str:
     """Return what to tell the user when there is no more memory."""
     return _memory_message(_board.limit if _board is not None else 0)
+
+
+def tells_of_memory(message: bytes) -> bool:
+    """Return whether a message of a library says that the system refused memory."""
+    return any(words in message for words in NO_MEMORY_WORDS)
 
 
 def _memory_message(limit: int) -> str:
@@ -255,7 +265,7 @@ class _Parent:
             return 128 + (self._signal or number)
         elif number == signal.SIGKILL:
             self._tell(NO_MEMORY)  # the system kills processes when there is none left
-        elif any(words in self._native_messages() for words in NO_MEMORY_WORDS):
+        elif tells_of_memory(self._native_messages()):
             self._tell(_memory_message(self._board.limit))
         elif self._board.reading:
             self._tell(f"{self._board.reading}: {DAMAGED}.")
