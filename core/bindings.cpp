@@ -173,6 +173,15 @@ const Cdf<double>& branch_of(const BranchRanks& ranks) {
     return *ranks.branch;
 }
 
+template <class T>
+Out<T> sorted_columns(AnyMatrix X, int n_threads) {
+    require(X.dtype() == nb::dtype<T>(), "expected a matrix of the other type");
+    const Matrix matrix = matrix_of(X);
+    std::vector<T> sorted(matrix.n_columns * matrix.n_rows);
+    run_freely(n_threads, [&](const Run& run) { sort_columns(matrix, run, sorted.data()); });
+    return array_of(std::move(sorted), {matrix.n_columns, matrix.n_rows});
+}
+
 // Counts of where the scores of each view, (T, n), lie among its knots, (T, J), which increase and are padded with
 // infinities. The shape of the counts is (T, 2J + 1), see Cdf::count.
 template <class T>
@@ -224,6 +233,9 @@ NB_MODULE(_core, m) {
         return nb::make_tuple(array_of(std::move(statistics.statistics), {matrix.n_columns, kStatistics}),
                               array_of(std::move(statistics.quantiles), {matrix.n_columns, n_quantiles}));
     });
+
+    m.def("sorted_floats", &sorted_columns<float>);
+    m.def("sorted_doubles", &sorted_columns<double>);
 
     nb::class_<Scaling>(m, "Scaling")
         .def("__init__",

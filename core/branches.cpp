@@ -181,7 +181,7 @@ void LeverageBranch::sums(const Rows& rows, const int64_t* indices, size_t count
     Workspace workspace(workers(run));
     run_tasks(run, T, [&](size_t t, size_t worker) {
         const size_t m = views_.n_used[t], z_size = views_.n_out * kSumRows;
-        float* columns = workspace.get(worker, m * kSumRows + z_size + (kSumRows + 6) * P);
+        float* columns = workspace.get(worker, m * kSumRows + z_size + kSumRows * P + sum_scratch(P));
         float* z = columns + m * kSumRows;
         std::vector<int32_t> all(m);
         std::iota(all.begin(), all.end(), 0);
@@ -360,13 +360,32 @@ void over_blocks(const Rows& rows, const Run& run, Work&& work) {
     run_tasks(run, rows.n_blocks(), [&](size_t block, size_t) { work(rows.first_row(block), rows.n_rows(block)); });
 }
 
-// The distributions of the views in the slab. Adds the ranks of each row to its sum.
+// The distributions of the views in the slab. Adds the ranks of each row to its sum; overwrites the slab.
+//
+// In a short table every distinct score is a knot, and sorting the scores tells their ranks: nothing is looked up.
 std::vector<Cdf<float>> rank_views(const Rows& rows, Slab& slab, size_t count, const CdfRules& rules, const Run& run,
                                    double* sums) {
     std::vector<std::optional<Cdf<float>>> cdfs(count);
-    run_tasks(run, count, [&](size_t v, size_t) { cdfs[v].emplace(fit_cdf(slab.of(v), slab.n, rules)); });
+    std::vector<uint8_t> has_levels(count);
+    run_tasks(run, count, [&](size_t v, size_t) {
+        float* scores = slab.of(v);
+        has_levels[v] = slab.n <= rules.exact_size &&
+                        std::all_of(scores, scores + slab.n, [](float score) { return std::isfinite(score); });
+        if (has_levels[v]) {
+            cdfs[v].emplace(replace_by_levels(scores, slab.n), double(slab.n), rules.smallest_range);
+        } else {
+            cdfs[v].emplace(fit_cdf(scores, slab.n, rules));
+        }
+    });
     over_blocks(rows, run, [&](size_t first, size_t size) {
-        for (size_t v = 0; v < count; ++v) cdfs[v]->add_ranks(slab.of(v) + first, size, sums + first);
+        for (size_t v = 0; v < count; ++v) {
+            const float* scores = slab.of(v) + first;
+            if (has_levels[v]) {
+                for (size_t i = 0; i < size; ++i) sums[first + i] += double(scores[i]);
+            } else {
+                cdfs[v]->add_ranks(scores, size, sums + first);
+            }
+        }
     });
     std::vector<Cdf<float>> found;
     for (auto& cdf : cdfs) found.push_back(std::move(*cdf));

@@ -87,23 +87,32 @@ void statistics_of(const std::vector<T>& sorted, double* statistics, double* qua
     std::copy(found, found + kStatistics, statistics);
 }
 
-template <class T>
-void learn_columns(ColumnStatistics& learned, const Matrix& X, double largest, const Run& run) {
+// Calls work(column, its values sorted) for every column. The values are clipped to +- largest.
+template <class T, class Work>
+void over_sorted_columns(const Matrix& X, T largest, const Run& run, Work&& work) {
     const size_t d = X.n_columns, n = X.n_rows;
-    const T bound = T(std::min(largest, double(std::numeric_limits<T>::max())));
     const size_t group = std::min({kMaxGroup, std::max<size_t>(1, kGroupBytes / sizeof(T) / n), (d + 7) / 8});
     run_tasks(run, (d + group - 1) / group, [&](size_t task, size_t) {
         const size_t first = task * group, count = std::min(group, d - first);
         std::vector<std::vector<T>> columns(count, std::vector<T>(n));
         for (size_t i = 0; i < n; ++i)
             for (size_t c = 0; c < count; ++c)
-                columns[c][i] = clipped(read_once(X.column<T>(first + c) + ptrdiff_t(i) * X.row_step), -bound, bound);
+                columns[c][i] =
+                    clipped(read_once(X.column<T>(first + c) + ptrdiff_t(i) * X.row_step), -largest, largest);
         std::vector<T> buffer;
         for (size_t c = 0; c < count; ++c) {
             sort_values(columns[c], buffer);
-            statistics_of(columns[c], learned.statistics.data() + (first + c) * kStatistics,
-                          learned.quantiles.data() + (first + c) * learned.n_quantiles, learned.n_quantiles);
+            work(first + c, columns[c]);
         }
+    });
+}
+
+template <class T>
+void learn_columns(ColumnStatistics& learned, const Matrix& X, double largest, const Run& run) {
+    const T bound = T(std::min(largest, double(std::numeric_limits<T>::max())));
+    over_sorted_columns(X, bound, run, [&](size_t c, const std::vector<T>& sorted) {
+        statistics_of(sorted, learned.statistics.data() + c * kStatistics,
+                      learned.quantiles.data() + c * learned.n_quantiles, learned.n_quantiles);
     });
 }
 
@@ -112,5 +121,15 @@ void learn_columns(ColumnStatistics& learned, const Matrix& X, double largest, c
 void ColumnStatistics::learn(const Matrix& X, double largest, const Run& run) {
     X.is_double ? learn_columns<double>(*this, X, largest, run) : learn_columns<float>(*this, X, largest, run);
 }
+
+template <class T>
+void sort_columns(const Matrix& X, const Run& run, T* sorted) {
+    over_sorted_columns(X, std::numeric_limits<T>::infinity(), run, [&](size_t c, const std::vector<T>& column) {
+        std::copy(column.begin(), column.end(), sorted + c * X.n_rows);
+    });
+}
+
+template void sort_columns<float>(const Matrix&, const Run&, float*);
+template void sort_columns<double>(const Matrix&, const Run&, double*);
 
 }  // namespace rgld

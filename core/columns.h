@@ -25,4 +25,8 @@ struct ColumnStatistics {
     void learn(const Matrix& X, double largest, const Run& run);
 };
 
+// The columns of a matrix of T, each sorted: (d, n). A NaN becomes -infinity.
+template <class T>
+void sort_columns(const Matrix& X, const Run& run, T* sorted);
+
 }  // namespace rgld

@@ -176,72 +176,113 @@ void global_scores(const GlobalView& view, const float* angles, size_t stride, s
 
 // Sums over rows: row i is added in lane i modulo kPack, whatever the width of a vector. Then the lanes are added, the
 // upper half to the lower half until one is left.
-struct LaneSums {
-    Floats part[kParts];
-};
-
-RGLD_INLINE double total(const LaneSums& sums) {
-    float lanes[kPack];
-    for (int p = 0; p < kParts; ++p) store(lanes + p * kLanes, sums.part[p]);
-#pragma GCC unroll 4
-    for (size_t half = kPack / 2; half > 0; half /= 2)
-#pragma GCC unroll 8
-        for (size_t lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
-    return double(lanes[0]);
+RGLD_INLINE double total(const float* lanes) {
+    const Eight e = load<Eight>(lanes) + load<Eight>(lanes + 8);
+    const Four f = {e[0] + e[4], e[1] + e[5], e[2] + e[6], e[3] + e[7]};
+    return double((f[0] + f[2]) + (f[1] + f[3]));
 }
 
-// sums[c] = sum over rows of a * b_c
-template <int Tile>
-RGLD_INLINE void dot_tile(const float* a, const float* b, size_t n_rows, double* sums) {
-    LaneSums sum[Tile];
-    for (int c = 0; c < Tile; ++c)
-        for (int p = 0; p < kParts; ++p) sum[c].part[p] = Floats{};
-    for (size_t i = 0; i < n_rows; i += kPack) {
-        for (int p = 0; p < kParts; ++p) {
-            const size_t place = i + size_t(p * kLanes);
-            const Floats x = load<Floats>(a + place);
-            for (int c = 0; c < Tile; ++c)
-                sum[c].part[p] = fused(x, load<Floats>(b + size_t(c) * kSumRows + place), sum[c].part[p]);
+// Three sums side by side, because each addition has to wait for the one before. They have names instead of indices, so
+// that the compiler keeps them in registers.
+struct Three {
+    Floats a, b, c;
+};
+RGLD_INLINE Three load_three(const float* features) {
+    return {in_register(load<Floats>(features)), in_register(load<Floats>(features + kSumRows)),
+            in_register(load<Floats>(features + 2 * kSumRows))};
+}
+RGLD_INLINE void store_three(float* to, size_t stride, const Three& three) {
+    store(to, three.a), store(to + stride, three.b), store(to + 2 * stride, three.c);
+}
+RGLD_INLINE void add_products(const Three& x, const float* from, Three& sum) {
+    const Floats y = in_register(load<Floats>(from));
+    sum.a = fused(x.a, y, sum.a), sum.b = fused(x.b, y, sum.b), sum.c = fused(x.c, y, sum.c);
+}
+
+// sums[i * stride + j] = sum over rows of a_i * b_j, for three features from a on and `Columns`, 3 or 1, from b on.
+template <int Columns>
+RGLD_INLINE void sum_products(const float* a, const float* b, size_t n_rows, double* sums, size_t stride) {
+    float lanes[Columns][3][kPack];
+    for (int p = 0; p < kParts; ++p) {
+        Three first = {}, second = {}, third = {};
+        for (size_t row = size_t(p * kLanes); row < n_rows; row += kPack) {
+            const Three x = load_three(a + row);
+            add_products(x, b + row, first);
+            if (Columns == 1) continue;
+            add_products(x, b + row + kSumRows, second);
+            add_products(x, b + row + 2 * kSumRows, third);
         }
+        store_three(lanes[0][0] + p * kLanes, kPack, first);
+        if (Columns == 1) continue;
+        store_three(lanes[1 % Columns][0] + p * kLanes, kPack, second);
+        store_three(lanes[2 % Columns][0] + p * kLanes, kPack, third);
     }
-    for (int c = 0; c < Tile; ++c) sums[c] = total(sum[c]);
+    for (int j = 0; j < Columns; ++j)
+        for (int i = 0; i < 3; ++i) sums[size_t(i) * stride + size_t(j)] = total(lanes[j][i]);
+}
+
+// The sum over rows of a * b.
+RGLD_INLINE double sum_of_products(const float* a, const float* b, size_t n_rows) {
+    float lanes[kPack];
+    for (int p = 0; p < kParts; ++p) {
+        Floats sum = {};
+        for (size_t row = size_t(p * kLanes); row < n_rows; row += kPack)
+            sum = fused(load<Floats>(a + row), load<Floats>(b + row), sum);
+        store(lanes + p * kLanes, sum);
+    }
+    return total(lanes);
+}
+
+// Subtracts `origin` from a feature, and returns the sum of what is left.
+RGLD_INLINE double take_deviations(float* feature, float origin, size_t n_rows) {
+    float lanes[kPack];
+    for (int p = 0; p < kParts; ++p) {
+        Floats sum = {};
+        for (size_t row = size_t(p * kLanes); row < n_rows; row += kPack) {
+            const Floats x = load<Floats>(feature + row) - origin;
+            store(feature + row, x);
+            sum += x;
+        }
+        store(lanes + p * kLanes, sum);
+    }
+    return total(lanes);
 }
 
 // Adds the sums of D features of at most kSumRows rows to phi_sum (D), and those of their products to phi_phi_sum
-// (D, D; upper triangle). Overwrites the features, which are at stride kSumRows; scratch has room for 3 D doubles.
+// (D, D; upper triangle). Overwrites the features, which are at stride kSumRows; scratch has room for sum_scratch(D)
+// floats.
 //
 // Rounding in float32 sums of squares could be larger than a small spread. Therefore the deviations from the first row
 // are summed in float32, few in each lane, and the products with the first row are added in float64.
-void add_sums(float* features, size_t D, size_t n_rows, double* scratch, double* phi_sum, double* phi_phi_sum) {
+void add_sums(float* features, size_t D, size_t n_rows, float* scratch, double* phi_sum, double* phi_phi_sum) {
     const size_t whole = rgld::padded(n_rows, kPack);
-    double* sum = scratch;         // (D)
-    double* first = sum + D;       // (D)
-    double* products = first + D;  // (D)
+    double* sum = reinterpret_cast<double*>(scratch);  // (D)
+    double* first = sum + D;                           // (D)
+    double* products = first + D;                      // (3, D)
     for (size_t j = 0; j < D; ++j) {
         float* phi = features + j * kSumRows;
         const float origin = phi[0];
-        LaneSums sums;
-        for (int p = 0; p < kParts; ++p) sums.part[p] = Floats{};
         for (size_t i = n_rows; i < whole; ++i) phi[i] = origin;  // behind the last row: a deviation of 0
-        for (size_t i = 0; i < whole; i += kPack) {
-            for (int p = 0; p < kParts; ++p) {
-                const size_t place = i + size_t(p * kLanes);
-                const Floats x = load<Floats>(phi + place) - origin;
-                store(phi + place, x);
-                sums.part[p] += x;
-            }
-        }
         first[j] = double(origin);
-        sum[j] = total(sums);
+        sum[j] = take_deviations(phi, origin, whole);
         phi_sum[j] += sum[j] + double(n_rows) * first[j];
     }
-    for (size_t a = 0; a < D; ++a) {
-        size_t b = a;
-        for (; b + 3 <= D; b += 3) dot_tile<3>(features + a * kSumRows, features + b * kSumRows, whole, products + b);
-        for (; b < D; ++b) dot_tile<1>(features + a * kSumRows, features + b * kSumRows, whole, products + b);
-        double* phi_phi = phi_phi_sum + a * D;
-        for (b = a; b < D; ++b)
-            phi_phi[b] += products[b] + first[a] * sum[b] + first[b] * sum[a] + double(n_rows) * first[a] * first[b];
+    for (size_t start = 0; start < D; start += 3) {
+        const size_t end = start + 3 <= D ? start + 3 : D;
+        const float* own = features + start * kSumRows;
+        size_t b = start;
+        if (end == start + 3) {
+            for (; b + 3 <= D; b += 3) sum_products<3>(own, features + b * kSumRows, whole, products + b, D);
+            for (; b < D; ++b) sum_products<1>(own, features + b * kSumRows, whole, products + b, D);
+        }
+        for (size_t a = start; a < end; ++a) {
+            double* product = products + (a - start) * D;
+            for (size_t c = b > a ? b : a; c < D; ++c)
+                product[c] = sum_of_products(features + a * kSumRows, features + c * kSumRows, whole);
+            double* phi_phi = phi_phi_sum + a * D;
+            for (size_t c = a; c < D; ++c)
+                phi_phi[c] += product[c] + first[a] * sum[c] + first[c] * sum[a] + double(n_rows) * first[a] * first[c];
+        }
     }
 }
 
@@ -262,9 +303,8 @@ void embedding_sums(const GlobalView& view, const float* angles, size_t n_rows, 
             }
         }
     }
-    double* sums = reinterpret_cast<double*>(scratch + M * D * kSumRows);
     for (size_t m = 0; m < M; ++m)
-        add_sums(phi + m * D * kSumRows, D, n_rows, sums, phi_sum + m * D, phi_phi_sum + m * D * D);
+        add_sums(phi + m * D * kSumRows, D, n_rows, phi + M * D * kSumRows, phi_sum + m * D, phi_phi_sum + m * D * D);
 }
 
 // ---- leverage
@@ -323,8 +363,7 @@ void leverage_sums(const LeverageView& view, const float* z, size_t n_rows, floa
     float* zeros = scratch + n_features * kSumRows;
     for (size_t j = 0; j < n_features; ++j) zeros[j] = 0.0f;
     for (size_t i = 0; i < n_rows; i += kPack) leverage_features(view, z + i, kSumRows, zeros, scratch + i, kSumRows);
-    double* sums = reinterpret_cast<double*>(scratch + n_features * kSumRows);
-    add_sums(scratch, n_features, n_rows, sums, phi_sum, phi_phi_sum);
+    add_sums(scratch, n_features, n_rows, zeros, phi_sum, phi_phi_sum);
 }
 
 // ---- logarithm

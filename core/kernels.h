@@ -94,8 +94,9 @@ struct Kernels {
 
 constexpr size_t kBusyRound = 10 * kPack;
 
+constexpr size_t sum_scratch(size_t n_features) { return 5 * sizeof(double) / sizeof(float) * n_features; }
 constexpr size_t embedding_scratch(size_t n_features, size_t n_bandwidths) {
-    return kSumRows * n_features * n_bandwidths + 6 * n_features;
+    return kSumRows * n_features * n_bandwidths + sum_scratch(n_features);
 }
 constexpr size_t leverage_scratch(size_t n_dims, size_t n_cosines) {
     return kPack * padded(n_dims + n_cosines, kRootRows);

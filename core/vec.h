@@ -22,18 +22,38 @@ typedef int32_t HalfInts __attribute__((vector_size(2 * kLanes), may_alias));
 typedef double Doubles __attribute__((vector_size(4 * kLanes), may_alias));
 typedef int64_t Longs __attribute__((vector_size(4 * kLanes), may_alias));
 
+// As many elements as the name says.
+typedef float Four __attribute__((vector_size(16), may_alias));
+typedef float Eight __attribute__((vector_size(32), may_alias));
+
 #define RGLD_INLINE static inline __attribute__((always_inline))
+
+// A vector anywhere in memory. (With memcpy instead, GCC keeps some sums in memory that belong into registers.)
+template <class V>
+struct __attribute__((packed, may_alias)) Anywhere {
+    V vector;
+};
 
 template <class V, class T>
 RGLD_INLINE V load(const T* from) {
-    V v;
-    std::memcpy(&v, from, sizeof v);
-    return v;
+    return reinterpret_cast<const Anywhere<V>*>(from)->vector;
 }
 
 template <class V, class T>
 RGLD_INLINE void store(T* to, V v) {
-    std::memcpy(to, &v, sizeof v);
+    reinterpret_cast<Anywhere<V>*>(to)->vector = v;
+}
+
+// The same vector in a register. (Of a value that is used several times, GCC may read the memory again each time.)
+RGLD_INLINE Floats in_register(Floats v) {
+#if defined(__AVX512F__)
+    asm("" : "+v"(v));
+#elif defined(__SSE2__)
+    asm("" : "+x"(v));
+#elif defined(__ARM_NEON)
+    asm("" : "+w"(v));
+#endif
+    return v;
 }
 
 RGLD_INLINE Floats splat(float x) { return x - Floats{}; }

@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from scipy.stats import qmc
 
 from rgld import RGLD, _kernels
 from rgld._fit import randomness
@@ -104,6 +105,16 @@ def test_quasi_monte_carlo_normals_are_normal_in_every_view():
     np.testing.assert_allclose(normals.var(axis=0), 1, atol=4 * np.sqrt(2 / 4000))
     # Evenly spread within a view: the mean of ten points varies less than that of ten independent normals would.
     assert normals.mean(axis=1).var() < 0.5 / 10
+
+
+@pytest.mark.parametrize("n_points", [1, 2, 3, 10, 16, 17, 200, 300])
+@pytest.mark.parametrize("n_dims", [1, 2, 5, 16, 33])
+def test_sobol_points_are_those_of_scipy(n_points, n_dims):
+    for seed in range(3):
+        ours, theirs = (randomness.child(seed, randomness.GLOBAL, randomness.POINTS) for _ in range(2))
+        engine = qmc.Sobol(n_dims, rng=theirs)
+        expected = engine.random_base2(int(n_points - 1).bit_length())[:n_points]
+        np.testing.assert_array_equal(randomness.sobol_points(ours, n_points, n_dims), expected)
 
 
 def test_branches_draw_views_of_their_own():

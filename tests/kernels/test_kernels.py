@@ -257,6 +257,31 @@ def test_moments_of_scaled_columns(kind):
         np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("kind", ["normal", "discrete", "duplicates", "constant", "far"])
+@pytest.mark.parametrize("n", [1, 2, 127, 129, 3000])
+def test_sorted_columns(kind, n, dtype):
+    X = table(kind, n, 9).astype(dtype)
+    X[-1, 3] = np.nan
+    X[n // 2, 4] = -np.nan
+    actual = native_kernels.sorted_columns(X, 2)
+    assert actual.dtype == dtype
+    np.testing.assert_array_equal(actual, numpy_kernels.sorted_columns(X, 1))
+    assert actual[3, 0] == actual[4, 0] == -np.inf
+
+
+@pytest.mark.parametrize("kind", ["normal", "discrete", "duplicates", "constant", "huge", "far"])
+@pytest.mark.parametrize("n", [2, 65, 700, EXACT_CDF_SIZE, EXACT_CDF_SIZE + 1])
+def test_training_rows_are_ranked_as_other_rows_are(kind, n):
+    # Sorting tells the ranks of the training rows of a short table: they must be those that a lookup finds.
+    detector = fitted(native_kernels, table(kind, n, 4), preprocessing="robust")
+    model, X = detector.model_, table(kind, n, 4)
+    rows = native_kernels.Rows(X, model.scaling, 2)
+    for branch, looked_up in zip((model.global_branch, model.local_branch), detector.branch_scores(X), strict=False):
+        _, scores = native_kernels.fit_ranks(rows, branch, "rank")
+        np.testing.assert_array_equal(scores, looked_up)
+
+
 @pytest.mark.parametrize("kind", ["normal", "discrete", "duplicates", "constant", "log-normal"])
 def test_standardized_scores_agree(kind):
     train, new = table(kind, 900, 6), table(kind, 333, 6, seed=1)

@@ -12,9 +12,11 @@ In: rows and parameters. Out: a `Fitted` model. `training_rows.py` lists what th
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
+from .. import _kernels
 from .._arrays import Float64s, Int64s
 from .._kernels.relations import cells_of, n_broken_rows
 from .._kernels.scoring import score_rows, with_relations
@@ -24,7 +26,7 @@ from .._model.scores import BranchScores, anomaly_score
 from .._params import Parameters
 from .._table.encoding import Encoding
 from .._table.infer import with_medians
-from .._table.profiles import profile_table
+from .._table.profiles import Profiles, profile_table
 from .._table.schema import Schema
 from .._table.table import MIN_ROWS, Table, require_rows
 from .._threshold import MAX_CALIBRATION_ROWS, fit_offset
@@ -131,7 +133,8 @@ def fit_table(
     rows = RowsInMemory(matrix if held_out is None else matrix[learned], sample, parameters.n_jobs)
     model, branch_scores = fit_model(rows, encoding, parameters, seed)
     assert branch_scores is not None, "rows in memory have scores"
-    model = replace(model, profiles=profile_table(training if sampled is None else table.take(sampled), encoding))
+    profiled = training if sampled is None else table.take(sampled)
+    model = replace(model, profiles=_profiles(profiled, encoding, rows))
     if parameters.relations:
         fitted = fit_relations(training if sampled is None else table.take(sampled), model.encoding, rows.sample)
         model = _related(model, fitted)
@@ -172,7 +175,7 @@ def fit_parts(executor: Executor, schema: Schema, parameters: Parameters, seed: 
     )
     rows = RowsInPasses(executor, context, sample.table.encode(encoding, sample.indices))
     model, _ = fit_model(rows, encoding, parameters, seed)
-    model = replace(model, profiles=profile_table(sample.table, encoding))
+    model = replace(model, profiles=_profiles(sample.table, encoding, rows))
     if parameters.relations:
         model = _related(model, fit_relations(sample.table, model.encoding, rows.sample))
     if isinstance(parameters.contamination, str):
@@ -182,6 +185,10 @@ def fit_parts(executor: Executor, schema: Schema, parameters: Parameters, seed: 
     if len(held_out.indices):
         model, _ = _calibrated(model, held_out.table, parameters, held_out.indices)
     return Fitted(model, offset)
+
+
+def _profiles(table: Table, encoding: Encoding, rows: TrainingRows) -> Profiles:
+    return profile_table(table, encoding, partial(_kernels.sorted_columns, n_threads=rows.n_threads))
 
 
 def _related(model: Model, fitted: FittedRelations | None) -> Model:

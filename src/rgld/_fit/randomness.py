@@ -5,13 +5,14 @@ Each quantity is drawn view after view, so that a view gets the same numbers how
 global generator is never used.
 """
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 from scipy.stats import qmc
 
-from .._arrays import Float64s, Int64s
+from .._arrays import Float32s, Float64s, Int64s
 from .._table.hashing import integer_hashes
 
 GLOBAL, LOCAL, FIRST_PASS = range(3)
@@ -24,6 +25,12 @@ of rows, rows for whitening, rows kept for explanations."""
 
 SMALLEST_POINT = 2.0**-40
 """Quasi-Monte Carlo points are kept this far from 0 and 1, where the inverse normal CDF is infinite: |z| <= 7.1."""
+
+
+SOBOL_BITS = 30
+"""Bits of a coordinate of a Sobol point, as in SciPy."""
+MAX_FEW_POINTS = 256
+"""For up to this many points, Sobol points are scrambled here."""
 
 
 def root_seed(random_state: Any) -> int:
@@ -46,10 +53,32 @@ def child(seed: int, branch: int, quantity: int) -> np.random.Generator:
 def sobol_points(rng: np.random.Generator, n_points: int, n_dims: int) -> Float64s:
     """Return `n_points` scrambled Sobol points in the unit cube, shape (n_points, n_dims).
 
-    Sobol sequences are balanced at powers of two, so the next power of two is drawn and cut.
+    Sobol sequences are balanced at powers of two, so the next power of two is drawn and cut. The points are those of
+    `scipy.stats.qmc.Sobol(n_dims, rng=rng)`, to the bit. Few points are scrambled here, in a third of the time: the
+    bits of each coordinate, the most significant first, are multiplied modulo 2 with a random lower triangular matrix,
+    then some are flipped.
     """
-    points: Float64s = qmc.Sobol(n_dims, rng=rng).random_base2(int(n_points - 1).bit_length())[:n_points]
-    return points
+    size = int(n_points - 1).bit_length()
+    if n_points > MAX_FEW_POINTS:
+        points: Float64s = qmc.Sobol(n_dims, rng=rng).random_base2(size)[:n_points]
+        return points
+    own = rng.spawn(1)[0]  # as the engine does
+    flips = own.integers(2, size=(n_dims, SOBOL_BITS), dtype=np.uint32)[:, ::-1]
+    matrices = np.tril(own.integers(2, size=(n_dims, SOBOL_BITS, SOBOL_BITS), dtype=np.uint32), -1)
+    matrices += np.eye(SOBOL_BITS, dtype=np.uint32)
+    bits = _plain_sobol_bits(n_dims, size) @ matrices.astype(np.float32).swapaxes(1, 2)  # whole numbers up to 30
+    scrambled = (bits.astype(np.uint32) & 1) ^ flips[:, None, :]
+    points = scrambled @ 0.5 ** np.arange(1, SOBOL_BITS + 1)
+    return points.T[:n_points]
+
+
+@lru_cache(maxsize=16)
+def _plain_sobol_bits(n_dims: int, size: int) -> Float32s:
+    """Return the bits of the first 2^size Sobol points before scrambling, shape (n_dims, 2^size, SOBOL_BITS)."""
+    whole = qmc.Sobol(n_dims, scramble=False).random_base2(size).T * 2.0**SOBOL_BITS
+    places = np.arange(SOBOL_BITS, dtype=np.uint32)[::-1]
+    bits: Float32s = (whole.astype(np.uint32)[..., None] >> places & 1).astype(np.float32)
+    return bits
 
 
 def shifted_normals(points: Float64s, shifts: Float64s) -> Float64s:

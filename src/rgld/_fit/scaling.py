@@ -98,14 +98,21 @@ def choose_preprocessing(statistics: ColumnStatistics, scaled: Bools | None = No
         varying &= scaled
     if not varying.any():
         return "standard"
-    skewed = np.median(np.abs(statistics.skewness[varying])) > MAX_SKEWNESS
-    continuous = np.median(statistics.distinct_fraction[varying]) >= MIN_DISTINCT_FRACTION
-    mostly_one_value = np.median(statistics.mode_fraction[varying]) > MAX_MODE_FRACTION
+    skewed = _median(np.abs(statistics.skewness[varying])) > MAX_SKEWNESS
+    continuous = _median(statistics.distinct_fraction[varying]) >= MIN_DISTINCT_FRACTION
+    mostly_one_value = _median(statistics.mode_fraction[varying]) > MAX_MODE_FRACTION
     if skewed and continuous and not mostly_one_value:
         return "quantile"
     if np.quantile(statistics.tail_weight[varying], MIN_OUTLIER_FREE_FRACTION) <= MAX_TAIL_IN_IQRS:
         return "standard"
     return "robust"
+
+
+def _median(values: Float64s) -> float:
+    """Return the median of finite numbers. (`np.median` takes 0.1 ms, and a whole fit takes 5 ms.)"""
+    ordered = np.sort(values)
+    middle = len(ordered) // 2
+    return float(ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2.0)
 
 
 def scaling_of(kinds: Sequence[str], statistics: ColumnStatistics) -> Scaling:

@@ -49,6 +49,7 @@ fit_ranks = chosen.fit_ranks
 leverage_sums = chosen.leverage_sums
 pair_distances = chosen.pair_distances
 project_rows = chosen.project_rows
+sorted_columns = chosen.sorted_columns
 view_scores = chosen.view_scores
 
 __all__ = [
@@ -64,5 +65,6 @@ __all__ = [
     "leverage_sums",
     "pair_distances",
     "project_rows",
+    "sorted_columns",
     "view_scores",
 ]

@@ -89,6 +89,12 @@ def column_statistics(X: Floats, n_threads: int, n_quantiles: int) -> ColumnStat
     )
 
 
+def sorted_columns(X: Floats, n_threads: int) -> Floats:
+    """Return the columns of a matrix, each sorted, shape (d, n). A NaN becomes -inf."""
+    X = _plain(X)
+    return _core.sorted_floats(X, n_threads) if X.dtype == np.float32 else _core.sorted_doubles(X, n_threads)
+
+
 def column_moments(rows: Rows) -> Moments:
     """Return mean and standard deviation of every scaled column."""
     return Moments(*rows.native.moments(rows.n_threads))

@@ -68,6 +68,14 @@ def column_statistics(X: Floats, n_threads: int, n_quantiles: int) -> ColumnStat
     return sorted_column_statistics(X, n_quantiles)
 
 
+def sorted_columns(X: Floats, n_threads: int) -> Floats:
+    """Return the columns of a matrix, each sorted, shape (d, n). A NaN becomes -inf."""
+    columns = X.T.copy()
+    columns[np.isnan(columns)] = -np.inf
+    columns.sort(axis=1)
+    return columns
+
+
 def column_moments(rows: Rows) -> Moments:
     """Return mean and standard deviation of every scaled column."""
 

@@ -8,6 +8,7 @@ import shlex
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -112,9 +113,14 @@ def infer_matrix_encoding(matrix: Floats, summaries: Sequence[ColumnSummary] | N
         suspect = not np.isfinite(matrix.sum(dtype=np.float64))
     learned = []
     for j in range(matrix.shape[1]):
-        column = Column(f"column {j}", "number")
+        column = _number_column(j)
         learned.append(with_gaps(column, matrix[:, j].astype(np.float64)) if suspect else (column, 0.0))
     return _encoding_of(learned, len(matrix))
+
+
+@lru_cache(maxsize=4096)
+def _number_column(j: int) -> Column:
+    return Column(f"column {j}", "number")
 
 
 def _encoding_of(learned: Sequence[Learned], n_rows: int) -> Encoding:

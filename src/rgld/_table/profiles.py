@@ -6,13 +6,14 @@ number of rows. What a category's values were is in its `Column`. A profile hold
 values were missing or could not be read, and how many lay at or below each of some knots.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from .._arrays import Array, Float64s, Indices, Int32s, Int64s
+from .._arrays import Array, Float64s, Floats, Indices, Int32s, Int64s
 from .columns import RawColumn
 from .encoding import Column, Encoding, read_values
 from .table import MatrixTable, Table
@@ -90,8 +91,9 @@ class Profiles:
         return Profile(n_present, n_missing, n_unread, self.knots[own], self.counts[own])
 
 
-def profile_table(table: Table, encoding: Encoding) -> Profiles:
-    """Return the profiles of the columns of a table, read as the encoding says."""
+def profile_table(table: Table, encoding: Encoding, sorted_columns: Callable[[Floats], Floats]) -> Profiles:
+    """Return the profiles of the columns of a table, read as the encoding says. `sorted_columns` returns the columns of
+    a matrix, each sorted, with -inf for NaN."""
     n_rows = int(np.clip(MAX_CELLS // table.n_columns, MIN_PROFILED_ROWS, MAX_PROFILED_ROWS))
     if len(table) > n_rows:
         table = table.take(np.sort(np.random.default_rng(len(table)).choice(len(table), n_rows, replace=False)))
@@ -99,13 +101,13 @@ def profile_table(table: Table, encoding: Encoding) -> Profiles:
     totals = np.zeros((table.n_columns, 3), np.int64)
     n_knots = np.zeros(table.n_columns, np.int32)
     all_knots, all_counts = [np.empty(0)], [np.empty(0, np.int64)]
-    known = _whole_columns(table, most)
+    whole = _whole_columns(sorted_columns(table.matrix), most) if isinstance(table, MatrixTable) else {}
     for j, column in enumerate(encoding.columns):
         if column.kind in ("category", "dropped"):
             continue
-        if j in known:
+        if j in whole:
             totals[j, 0] = len(table)
-            knots, counts = known[j]
+            knots, counts = whole[j]
         else:
             totals[j], knots, counts = _profile(table.column(j), column, most)
         n_knots[j] = len(knots)
@@ -123,19 +125,18 @@ def _profile(raw: RawColumn, column: Column, most: int) -> tuple[tuple[int, int,
     return totals, *knots_of(values[:n_present], most)
 
 
-def _whole_columns(table: Table, most: int) -> dict[int, tuple[Float64s, Int64s]]:
-    """Return knots and counts of the columns of a matrix that have no gaps, and no ties at a knot, all at once: the
-    same that `knots_of` returns, in less time for wide tables."""
-    if not isinstance(table, MatrixTable):
-        return {}
-    columns = table.matrix.T.astype(np.float64, order="C")
-    columns.sort(axis=1)
-    places = _places(len(table), most)
+def _whole_columns(columns: Floats, most: int) -> dict[int, tuple[Float64s, Int64s]]:
+    """Return knots and counts of the sorted columns that have no gaps: the same that `knots_of` returns, in less time
+    for many columns."""
+    places = _places(columns.shape[1], most)
     knots = columns[:, places]
-    following = columns[:, np.minimum(places + 1, len(table) - 1)]
-    is_plain = (following > knots)[:, :-1].all(axis=1) & ~np.isnan(columns[:, -1])
-    counts = places.astype(np.int64) + 1
-    return {int(j): (knots[j], counts) for j in np.flatnonzero(is_plain)}
+    counts = np.array([column.searchsorted(own, "right") for column, own in zip(columns, knots, strict=True)], np.int64)
+    is_new = np.ones(knots.shape, np.bool_)
+    is_new[:, 1:] = knots[:, :-1] < knots[:, 1:]
+    ends = is_new.sum(axis=1).cumsum().tolist()
+    own = [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
+    all_knots, all_counts = knots[is_new].astype(np.float64), counts[is_new]
+    return {int(j): (all_knots[own[j]], all_counts[own[j]]) for j in np.flatnonzero(columns[:, 0] > -np.inf)}
 
 
 def _places(n: int, most: int) -> Indices:
