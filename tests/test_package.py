@@ -110,7 +110,7 @@ def test_every_test_draws_from_its_own_generator():
         assert "RNG" not in imported, f"{path} imports a generator of another module"
 
 
-@pytest.mark.parametrize("name", ["cuda", "NumPy"])
+@pytest.mark.parametrize("name", ["cuda", pytest.param("NumPy", marks=pytest.mark.exhaustive)])
 def test_an_unknown_kernel_is_refused(name):
     result = run("from rgld import RGLD", RGLD_KERNELS=name)
     assert f"RGLD_KERNELS must be one of native, numpy, got {name!r} instead." in result.stderr

@@ -245,7 +245,14 @@ def test_the_limit_is_a_part_of_the_machine_or_of_its_container(tmp_path, monkey
 # Signals
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGTERM,
+        signal.SIGKILL,
+        *(pytest.param(number, marks=pytest.mark.exhaustive) for number in (signal.SIGHUP, signal.SIGINT)),
+    ],
+)
 def test_a_signal_leaves_nothing_behind(table, number):
     if number != signal.SIGKILL and signal.getsignal(number) is signal.SIG_IGN:
         pytest.skip("the tests run under nohup: commands that they start ignore this signal too")
@@ -329,13 +336,20 @@ def test_signals_that_were_ignored_stay_ignored(table):
 # Pipes, streams and disks
 
 
-def test_a_closed_pipe_is_silent(table):
-    for arguments in (["--out", "-", "-q"], ["--top", "60"], ["--json"]):
-        reader, writer = os.pipe()
-        os.close(reader)
-        code, _, error, _ = run(table.parent, "score", table, *arguments, stdout=writer)
-        os.close(writer)
-        assert (code, error) == (141, "")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--out", "-", "-q"],
+        *(pytest.param(arguments, marks=pytest.mark.exhaustive) for arguments in (["--top", "60"], ["--json"])),
+    ],
+    ids=" ".join,
+)
+def test_a_closed_pipe_is_silent(table, arguments):
+    reader, writer = os.pipe()
+    os.close(reader)
+    code, _, error, _ = run(table.parent, "score", table, *arguments, stdout=writer)
+    os.close(writer)
+    assert (code, error) == (141, "")
 
 
 def test_closed_standard_streams(table):
@@ -354,7 +368,7 @@ SMALL_FILES = "ulimit -f 32"
     "name", ["s.parquet", *(pytest.param(name, marks=pytest.mark.exhaustive) for name in ("s.csv", "s.arrow"))]
 )
 def test_a_full_disk(table, name, rng):
-    frame = pl.DataFrame({"id": [f"{i:064d}" for i in range(2000)], "a": rng.normal(size=2000)})
+    frame = pl.DataFrame({"id": [f"{i:064d}" for i in range(5000)], "a": rng.normal(size=5000)})
     frame.write_csv(table.parent / "t.csv")
     arguments = ("score", "t.csv", "--id", "id", "-q", "--preset", "fast", "-o", name)
     code, _, error, _ = run(table.parent, *arguments, shell=SMALL_FILES)
@@ -368,16 +382,18 @@ def test_a_full_device(table):
         assert_one_line(code, error, "rgld: No space left on device: free some space, or write to another disk.")
 
 
-def test_a_full_temporary_folder(table):
+@pytest.mark.parametrize(
+    "name", ["t.csv.gz", *(pytest.param(name, marks=pytest.mark.exhaustive) for name in ("latin.csv", "-"))]
+)
+def test_a_full_temporary_folder(table, name):
     content = "a,b\n" + "".join(f"{i},ä{i % 7}\n" for i in range(20_000))
     (table.parent / "t.csv.gz").write_bytes(gzip.compress(content.encode()))
     (table.parent / "latin.csv").write_bytes(content.encode("latin-1"))
     (table.parent / "t.csv").write_text(content)
-    for name in ("t.csv.gz", "latin.csv", "-"):
-        with open(table.parent / "t.csv", "rb") as stdin:
-            code, _, error, _ = run(table.parent, "score", name, stdin=stdin, shell=SMALL_FILES)
-        assert_one_line(code, error, "The temporary folder ")
-        assert " is full: free some space" in error
+    with open(table.parent / "t.csv", "rb") as stdin:
+        code, _, error, _ = run(table.parent, "score", name, stdin=stdin, shell=SMALL_FILES)
+    assert_one_line(code, error, "The temporary folder ")
+    assert " is full: free some space" in error
 
 
 def test_standard_output_that_is_not_utf8(table, rng):
