@@ -13,7 +13,7 @@ from .._table.encoding import Encoding
 from .._table.shown import short, shown
 from .words import apart
 
-MAX_PARTNERS = 4
+MAX_NAMED_PARTNERS = 4
 """Partners that are named."""
 LARGE_FACTOR = 1.5
 """Of products, larger differences are said as a factor, smaller ones in percent."""
@@ -100,8 +100,8 @@ def _two_digits(number: float) -> float:
 
 def listed(names: list[str]) -> str:
     """Return "fare, tip and tolls"."""
-    if len(names) > MAX_PARTNERS:
-        names = [*names[: MAX_PARTNERS - 1], f"{len(names) - MAX_PARTNERS + 1} more"]
+    if len(names) > MAX_NAMED_PARTNERS:
+        names = [*names[: MAX_NAMED_PARTNERS - 1], f"{len(names) - MAX_NAMED_PARTNERS + 1} more"]
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
