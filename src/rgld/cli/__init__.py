@@ -15,7 +15,9 @@ READ_TABLES = ("score", "fit", "explain", "report", "check", "demo")
 INTERRUPTED = 130
 MAX_MESSAGE_LENGTH = 400
 """Characters of what is said when a command cannot be started: NumPy has pages to say about that."""
-NO_MEMORY = "The command cannot be started: there is not enough memory. Free some, or allow it more (ulimit -v)."
+NO_MEMORY_TO_START = (
+    "The command cannot be started: there is not enough memory. Free some, or allow it more (ulimit -v)."
+)
 
 
 def main() -> None:
@@ -34,7 +36,7 @@ def main() -> None:
         print("interrupted", file=sys.stderr)
         raise SystemExit(INTERRUPTED) from None
     except MemoryError:
-        _tell(NO_MEMORY)
+        _tell(NO_MEMORY_TO_START)
         raise SystemExit(2) from None
     except (OSError, ImportError) as error:
         _tell(f"The command cannot be started: {error}"[:MAX_MESSAGE_LENGTH])
