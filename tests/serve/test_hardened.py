@@ -297,6 +297,7 @@ def test_logs_hold_no_cells(model):
         server.post(f"/v1/score?model={SECRET}", [ROW])
         server.post(f"/{SECRET}", [ROW])
         server.post("/v1/score", f"fare\n{SECRET},{SECRET}\n".encode(), "text/csv")
+        raw_answer(server, f"{SECRET}\r\n\r\n".encode())
         server.stop()
         assert SECRET not in "".join(server.lines)
         events = [json.loads(line) for line in server.lines]
@@ -336,6 +337,31 @@ def test_garbage_instead_of_http(server):
             answer = raw.recv(100)
             assert answer == b"" or answer.startswith(b"HTTP/1.1 4")
     assert server.get("/healthz").status == 200
+
+
+def raw_answer(server, request):
+    """Return all that comes back for some bytes, until the server closes the connection."""
+    with socket.create_connection(("127.0.0.1", server.port)) as raw:
+        raw.settimeout(10)
+        raw.sendall(request)
+        return b"".join(iter(lambda: raw.recv(65536), b""))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "Content-Length: 5\r\nContent-Length: 6",
+        "Content-Length: 5\r\nTransfer-Encoding: chunked",
+        "Content-Length: -5",
+        "Content-Length: 99999999999999999999",
+        "Host: evil.example",  # a second one
+    ],
+)
+def test_requests_that_can_be_read_in_two_ways(server, lines):
+    request = f"POST /v1/score HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{lines}\r\n\r\n"
+    head, _, body = raw_answer(server, request.encode()).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 ") and b"content-type: application/problem+json" in head.lower()
+    assert json.loads(body)["status"] == 400
 
 
 def test_a_replaced_model_is_picked_up_whole_or_not_at_all(model, tmp_path):

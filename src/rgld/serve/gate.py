@@ -121,6 +121,8 @@ class Gate:
     def _check(self, scope: Scope) -> None:
         """Raise if the request may not pass."""
         headers = {name: value for name, value in scope["headers"] if name in (b"host", b"authorization")}
+        if sum(name == b"host" for name, _ in scope["headers"]) > 1:
+            raise RequestError(400, "Expected one header Host, got several.", {"Connection": "close"})
         if self._host_names is not None:
             name = headers.get(b"host", b"").decode("latin-1").lower()
             name = name.rpartition(":")[0] if name.rpartition(":")[2].isdigit() else name

@@ -9,6 +9,7 @@ from typing import Any
 
 from starlette.responses import Response
 
+PROBLEM = "application/problem+json"
 TITLES = {
     400: "The request cannot be read",
     401: "A token is needed",
@@ -37,8 +38,8 @@ class RequestError(Exception):
         self.headers = headers or {}
         self.more = more
 
-    def response(self) -> Response:
-        """Return the response to send."""
+    def content(self) -> bytes:
+        """Return the body to send."""
         content = {
             "type": "about:blank",
             "title": TITLES.get(self.status, "The request failed"),
@@ -46,4 +47,8 @@ class RequestError(Exception):
             "detail": self.detail,
             **self.more,
         }
-        return Response(json.dumps(content), self.status, self.headers, media_type="application/problem+json")
+        return json.dumps(content).encode()
+
+    def response(self) -> Response:
+        """Return the response to send."""
+        return Response(self.content(), self.status, self.headers, media_type=PROBLEM)

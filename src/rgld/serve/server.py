@@ -4,6 +4,7 @@ SIGTERM and SIGINT: no new connection is taken, requests under way are answered,
 """
 
 import asyncio
+import logging
 from typing import Any
 
 import uvicorn
@@ -11,6 +12,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from .gate import log
 from .limits import Limits
+from .problems import PROBLEM, RequestError
 
 SECONDS_TO_DRAIN = 30
 """How long requests under way may take after SIGTERM."""
@@ -44,6 +46,13 @@ def protocol_of(limits: Limits) -> type[asyncio.Protocol]:
             elif self._n_bytes > MAX_HTTP_HEADER_BYTES:
                 self.transport.close()
 
+        def send_400_response(self, msg: str) -> None:
+            """Answer what is not HTTP: uvicorn's own answer is plain text."""
+            body = RequestError(400, "Expected HTTP/1.1, got something that cannot be read as a request.").content()
+            head = f"content-type: {PROBLEM}\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
+            self.transport.write(b"HTTP/1.1 400 Bad Request\r\n" + head.encode() + body)
+            self.transport.close()
+
         def connection_lost(self, exc: Exception | None) -> None:
             self._done()
             super().connection_lost(exc)
@@ -65,6 +74,15 @@ def protocol_of(limits: Limits) -> type[asyncio.Protocol]:
     return Protocol
 
 
+class _JsonLines(logging.Handler):
+    """Writes what uvicorn logs as lines of JSON: its sentence before values are filled in, and no traceback, so that no
+    cell gets into a log."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one line."""
+        log("server", {"level": record.levelname.lower(), "message": str(record.msg)})
+
+
 class _Server(uvicorn.Server):
     async def startup(self, sockets: Any = None) -> None:
         await super().startup(sockets)
@@ -82,6 +100,8 @@ class _Server(uvicorn.Server):
 
 def run(app: Any, host: str, port: int, limits: Limits) -> None:
     """Serve until a signal ends it."""
+    logger = logging.getLogger("uvicorn")
+    logger.handlers, logger.propagate, logger.level = [_JsonLines()], False, logging.WARNING
     config = uvicorn.Config(
         app,
         host=host,
