@@ -19,6 +19,7 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -49,8 +50,9 @@ class Network(Executor):
     """Partitions on simulated workers: states are merged as clusters merge them, and what moves is counted."""
 
     def __init__(self, n_parts: int, n_rows: int, workers: tuple[int, ...]) -> None:
-        self.parts, self.part_rows, self.workers = n_parts, n_rows, workers
+        self.workers = workers
         self.n_rows = n_parts * n_rows
+        self.tables = [rows(n_rows, i) for i in range(n_parts)]
         self.lines: list[dict[str, Any]] = []
 
     def example(self) -> Any:
@@ -59,9 +61,9 @@ class Network(Executor):
 
     def run(self, step: Step[State]) -> State:
         """Return the state of a step, and note what moved."""
-        states = [step.fold(None, rows(self.part_rows, i), i * self.part_rows) for i in range(self.parts)]
+        states = [step.fold(None, table, i * len(table)) for i, table in enumerate(self.tables)]
         state, line = dask_tree(states, self.workers)
-        line = {"what": "tree", "parts": self.parts, "step": type(step).__name__, **line, **spark_tree(states)}
+        line = {"what": "tree", "parts": len(states), "step": type(step).__name__, **line, **spark_tree(states)}
         self.lines.append(line)
         return state
 
@@ -72,9 +74,10 @@ def dask_tree(states: list[Any], workers: tuple[int, ...]) -> tuple[Any, dict[st
 
     def merge(one: Any, other: Any, first: int, middle: int) -> Any:
         """Merge a state into the one on its left, whose worker it goes to."""
-        for n in workers:
-            if first * n // n_parts != middle * n // n_parts:
-                moved[n] += len(pack(other))
+        far = [n for n in workers if first * n // n_parts != middle * n // n_parts]
+        size = len(pack(other)) if far else 0
+        for n in far:
+            moved[n] += size
         start = time.perf_counter()
         state = merged(one, other)
         merges.append(time.perf_counter() - start)
@@ -99,15 +102,15 @@ def dask_tree(states: list[Any], workers: tuple[int, ...]) -> tuple[Any, dict[st
 
 def spark_tree(states: list[Any]) -> dict[str, Any]:
     """Return what the tree of `rgld.spark` costs: 32 states at a time, each unpacked and packed by its task."""
-    shuffled, slowest, largest, levels, packed = 0, 0.0, 0, 0, [pack(state) for state in states]
-    while len(packed) > 8:
-        groups = [packed[i : i + 32] for i in range(0, len(packed), 32)]
-        shuffled, packed, levels = shuffled + sum(map(len, packed)), [], levels + 1
+    shuffled, slowest, largest, levels = 0, 0.0, 0, 0
+    while len(states) > 8:
+        groups, states, levels = [states[i : i + 32] for i in range(0, len(states), 32)], [], levels + 1
         for group in groups:
+            packed = [pack(state) for state in group]
+            shuffled, largest = shuffled + sum(map(len, packed)), max(largest, sum(map(len, packed)))
             start = time.perf_counter()
-            packed.append(pack(functools.reduce(merged, map(unpack, group))))
+            states.append(unpack(pack(functools.reduce(merged, map(unpack, packed)))))
             slowest = max(slowest, time.perf_counter() - start)
-            largest = max(largest, sum(map(len, group)))
     line = {"spark_levels": levels, "spark_shuffled_mb": round(shuffled / MB, 1)}
     return line | {"spark_node_in_mb": round(largest / MB, 1), "spark_node_ms": round(slowest * 1e3, 1)}
 
@@ -168,6 +171,7 @@ def moved_by_spark(n_workers: int, folder: Path) -> dict[str, Any]:
     home = {"SPARK_HOME": str(Path(pyspark.__file__).parent), "PYSPARK_PYTHON": sys.executable}
     os.environ.update({**home, "SPARK_LOCAL_IP": "127.0.0.1"})
     settings = {"spark.ui.enabled": "false", "spark.executor.memory": "512m", "spark.log.level": "OFF"}
+    settings |= {"spark.ui.showConsoleProgress": "false"}
     settings |= {"spark.sql.files.openCostInBytes": str(2**27), "spark.driver.host": "127.0.0.1"}
     settings |= {"spark.sql.shuffle.partitions": "8", "spark.scheduler.minRegisteredResourcesRatio": "1"}
     builder = SparkSession.builder.master(f"local-cluster[{n_workers},1,768]").config(map=settings)
@@ -210,7 +214,7 @@ def scheduler() -> list[dict[str, Any]]:
 
     lines = []
     with dask_cluster(2):
-        for n_parts in (100, 100, 1000):  # the first is warm-up
+        for n_parts in (50, 50, 300):  # the first is warm-up
             table = da.random.default_rng(0).normal(size=(n_parts * 100, N_COLUMNS), chunks=(100, N_COLUMNS))
             start = time.process_time()
             rgld.dask.fit(table, random_state=0, n_global_views=4, n_local_views=2)
@@ -219,7 +223,8 @@ def scheduler() -> list[dict[str, Any]]:
     return lines[1:]
 
 
-def slow_partition(i: int, slow: int, seconds: float) -> Any:
+def slow_partition(i: int, slow: int, seconds: float, folder: str) -> Any:
+    (Path(folder) / f"{time.monotonic_ns()}-{os.getpid()}").touch()
     time.sleep(seconds if os.getpid() == slow else 0.1)
     return rows(2500, i)
 
@@ -232,14 +237,18 @@ def slow() -> list[dict[str, Any]]:
     import rgld.dask
 
     lines = []
-    with dask_cluster(2) as client:
+    with dask_cluster(2) as client, tempfile.TemporaryDirectory() as folder:
         one, _ = client.run(os.getpid).values()
         for seconds in (0.1, 1.6):
-            parts = [dask.delayed(slow_partition)(i, one, seconds) for i in range(16)]
+            parts = [dask.delayed(slow_partition, pure=False)(i, one, seconds, folder) for i in range(16)]
             table = dd.from_delayed(parts, meta=rows(2, 0), verify_meta=False)
             start = time.perf_counter()
             detector = rgld.dask.fit(table, random_state=0)
             lines.append({"what": "slow", "read_s": seconds, "fit_s": round(time.perf_counter() - start, 1)})
+            reads = [path.name.endswith(f"-{one}") for path in Path(folder).iterdir()]
+            lines[-1] |= {"reads": len(reads), "by_the_slow_worker": sum(reads)}
+            for path in Path(folder).iterdir():
+                path.unlink()
             scores = detector.anomaly_score(rows(1000, 99))
             lines[-1]["scores"] = hashlib.sha256(scores.tobytes()).hexdigest()[:12]
     return lines
@@ -252,20 +261,20 @@ def duckdb_line(way: str, folder: Path, n_rows: int) -> dict[str, Any]:
 
     with duckdb.connect(str(folder / "rows.duckdb")) as connection:
         columns = ", ".join(f"hash(i * {N_COLUMNS} + {j}) / 1.8446744073709552e19 AS x{j}" for j in range(N_COLUMNS))
-        connection.execute(f"CREATE TABLE IF NOT EXISTS t AS SELECT {columns} FROM range({n_rows}) s(i)")
+        connection.execute(f"CREATE OR REPLACE TABLE t AS SELECT {columns} FROM range({n_rows}) s(i)")
         detector = RGLD.fast(random_state=0).fit(connection.sql("SELECT * FROM t LIMIT 50000"))
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        start = time.perf_counter()
+        start, cpu = time.perf_counter(), time.process_time()
         if way == "inside":
             rgld.duckdb.register(connection, detector, "score")
             highest = connection.execute("SELECT max(score(t)) FROM t").fetchall()[0][0]
         else:
             reader = connection.sql("SELECT * FROM t").to_arrow_reader(200_000)
             highest = max(float(detector.anomaly_score(pa_table(batch)).max()) for batch in reader)
-        seconds = time.perf_counter() - start
+        seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    line = {"what": "duckdb", "way": way, "rows": n_rows, "score_s": round(seconds, 1), "highest": highest}
-    return {**line, "peak_mib": round(peak), "peak_before_mib": round(before)}
+    line = {"what": "duckdb", "way": way, "rows": n_rows, "score_s": round(seconds, 1), "cpu_s": round(cpu, 2)}
+    return {**line, "highest": highest, "peak_mib": round(peak), "peak_before_mib": round(before)}
 
 
 def pa_table(batch: Any) -> Any:

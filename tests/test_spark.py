@@ -3,9 +3,11 @@
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import threading
 import time
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 
@@ -183,6 +185,52 @@ def test_reasons_are_those_of_the_detector(frames, long_detector):
     assert found["reasons"].to_pylist() == [expected.reasons(i) for i in range(5)]
     assert any(found["reasons"].to_pylist())
     np.testing.assert_array_equal(found["anomaly_score"], expected.anomaly_score)
+
+
+ON_CONNECT = """
+import sys
+from pyspark.sql import SparkSession
+import pyarrow.parquet, rgld.spark
+
+folder = sys.argv[1]
+spark = SparkSession.builder.remote("local[2]").getOrCreate()
+df = spark.read.parquet(f"{folder}/short")
+assert "connect" in type(df).__module__, type(df)
+detector = rgld.spark.fit(df.drop("id"), n_global_views=4, n_local_views=2, random_state=0)
+detector.save(f"{folder}/connect.rgld")
+pyarrow.parquet.write_table(df.toArrow(), f"{folder}/rows.parquet")
+pyarrow.parquet.write_table(rgld.spark.anomaly_score(detector, df).toArrow(), f"{folder}/scores.parquet")
+few = rgld.spark.explain(detector, df.filter("id < 3")).orderBy("id")
+pyarrow.parquet.write_table(few.toArrow(), f"{folder}/reasons.parquet")
+try:
+    rgld.spark.fit(spark.sql("SELECT IF(id = 3, double('inf'), id) AS a FROM range(9)").coalesce(1))
+except rgld.TableError as error:
+    print(error)
+spark.stop()
+"""
+
+
+@pytest.mark.skipif(find_spec("grpc") is None, reason="Spark Connect needs grpcio: pip install 'pyspark[connect]'")
+def test_connect(folder):
+    environment = {"SPARK_HOME": str(Path(pyspark.__file__).parent), "PYSPARK_PYTHON": sys.executable}
+    done = subprocess.run(
+        [sys.executable, "-c", ON_CONNECT, str(folder)],
+        env={**os.environ, **environment, "SPARK_LOCAL_IP": "127.0.0.1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Column 'a' holds infinity (inf) in row 3" in done.stdout
+    table = pa.parquet.read_table(folder / "rows.parquet").drop_columns("id")
+    found = rgld.load(folder / "connect.rgld")
+    assert_same(found, RGLD(**SMALL).fit(table), table)
+    scored = pa.parquet.read_table(folder / "scores.parquet").sort_by("id")
+    features = scored.drop_columns(["id", "anomaly_score"])
+    np.testing.assert_array_equal(scored["anomaly_score"], found.anomaly_score(features))
+    expected = found.explain(features.slice(0, 3))
+    reasons = pa.parquet.read_table(folder / "reasons.parquet")["reasons"].to_pylist()
+    assert reasons == [expected.reasons(i) for i in range(3)]
 
 
 def test_a_table_that_changes_is_refused(spark):

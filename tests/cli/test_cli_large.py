@@ -1,4 +1,7 @@
-"""`rgld fit` on several files, on patterns, on tables larger than its memory, on a Dask cluster."""
+"""`rgld fit` on several files, on patterns, on tables larger than its memory, on a Dask cluster, on Spark."""
+
+import shutil
+import sys
 
 import numpy as np
 import polars as pl
@@ -136,12 +139,27 @@ BAD = {
     "a pipe for a cluster": (["-", "--dask", "tcp://127.0.0.1:9"], "--dask reads files, got -: fit without --dask"),
     "a database for a cluster": (["duckdb:///x", "--dask", "tcp://127.0.0.1:9"], "--dask reads files, got duckdb:///x"),
     "clipped on a cluster": (["part-0.parquet", "--inf", "clip", "--dask", "x"], "--inf clip does not go together"),
+    "two clusters": (["part-0.parquet", "--dask", "x", "--spark", "local"], "--dask and --spark do not go together"),
+    "no Spark": (
+        ["part-0.parquet", "--spark", "spark://127.0.0.1:9"],
+        "There is no Spark at spark://127.0.0.1:9: check",
+    ),
+    "no Connect server": (
+        ["part-0.parquet", "--spark", "sc://127.0.0.1:9/;token=secret"],
+        "at sc://127.0.0.1:9/: check",
+    ),
+    "CSV for Spark": (["part-0.csv", "--spark", "local"], "--spark reads Parquet files, got part-0.csv"),
+    "a pipe for Spark": (["-", "--spark", "local"], "--spark reads files, got -: fit without --spark"),
+    "clipped on Spark": (["part-0.parquet", "--inf", "clip", "--spark", "x"], "--inf clip does not go together"),
+    "a missing file on Spark": (["missing.parquet", "--spark", "local"], "There is no file missing"),
     "a missing file on a cluster": (["missing.parquet", "--dask", "tcp://127.0.0.1:9"], "There is no file missing"),
 }
 
 
 @pytest.mark.parametrize("what", BAD)
 def test_what_is_wrong(folder, what, monkeypatch):
+    if "Spark" in what:
+        pytest.importorskip("pyspark", reason="PySpark is not installed")
     distributed = pytest.importorskip("dask.distributed", reason="Dask is not installed")
     client = distributed.Client
     monkeypatch.setattr(distributed, "Client", lambda *args, **more: client(*args, **{**more, "timeout": "1s"}))
@@ -181,3 +199,37 @@ def test_a_cluster(folder):
         (folder / "damaged.parquet").write_bytes((folder / "part-0.parquet").read_bytes()[:-100])
         code, _, err = rgld("fit", "damaged.parquet", *address[:2], "--model", "x.rgld", folder=folder)
         assert code == 2 and "The workers cannot read the files: " in err and len(err.splitlines()) == 1
+
+
+def test_spark_without_pyspark_or_java(folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    monkeypatch.delitem(sys.modules, "rgld.spark", raising=False)
+    code, _, err = rgld("fit", "part-0.parquet", "--spark", "local", "--model", "x.rgld", folder=folder)
+    assert (code, err) == (2, "rgld: --spark needs PySpark: pip install 'rgld[spark]'.\n")
+    monkeypatch.undo()
+    pytest.importorskip("pyspark", reason="PySpark is not installed")
+    monkeypatch.setenv("JAVA_HOME", str(folder))
+    code, _, err = rgld("fit", "part-0.parquet", "--spark", "local", "--model", "x.rgld", folder=folder)
+    assert (code, err) == (2, "rgld: --spark needs Java 17 or newer: install it, or set JAVA_HOME to where it is.\n")
+
+
+@pytest.mark.exhaustive  # Java starts for a minute; `.ci/run` runs it
+@pytest.mark.skipif(shutil.which("java") is None, reason="PySpark needs Java: no java on the PATH")
+def test_spark(folder, monkeypatch):
+    pytest.importorskip("pyspark", reason="PySpark is not installed")
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    table = whole(folder).drop("id")
+    options = ("--spark", "local[2]", "--id", "id", "--calibrate", 0, "--preset", "fast")
+    code, out, err = installed_rgld("fit", "part-*.parquet", *options, "--model", "spark.rgld", folder=folder)
+    assert (code, err) == (0, "") and "fitted on 55,001 rows" in out
+    expected = RGLD.fast(random_state=0).fit(table)
+    found = load(folder / "spark.rgld")
+    assert spearmanr(found.anomaly_score(table), expected.anomaly_score(table))[0] > 0.999
+    (folder / "cut.parquet").write_bytes((folder / "part-0.parquet").read_bytes()[:-100])
+    bad = {
+        "--id key: the files have no such column": ("part-0.parquet", "--id", "key"),
+        "Spark cannot read the files: ": ("cut.parquet",),
+    }
+    for message, arguments in bad.items():
+        code, _, err = installed_rgld("fit", *arguments, *options[:2], "--model", "x.rgld", folder=folder)
+        assert code == 2 and message in err and len(err.splitlines()) == 1, err
