@@ -6,7 +6,7 @@ import pytest
 
 from rgld import RGLD, load
 from rgld._explain.groups import _members
-from rgld._explain.words import Value, shared_reason, usual_range, way
+from rgld._explain.words import Value, reason, shared_reason, usual_range, way
 
 
 def test_rows_join_the_group_they_overlap_with():
@@ -110,3 +110,44 @@ def test_far_is_said_if_all_are():
     both = [Value(110.0, "110"), Value(900.0, "900")]
     assert shared_reason(encoding, 0, both, kept) == f"x from 110 to 900, above usual (usually {low} to {high})"
     assert shared_reason(encoding, 0, both[:1] * 3, kept) == f"x 110 is above usual (usually {low} to {high})"
+
+
+def test_values_seen_once_are_one_way():
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"pid": rng.choice([f"p{i}" for i in range(30)], 600), "x": rng.normal(size=600)})
+    frame.loc[range(0, 600, 60), "pid"] = [f"once {i}" for i in range(10)]
+    detector = RGLD.plus(random_state=0).fit(frame)
+    first = detector.explain(frame[::60]).groups()[0]
+    assert len(first) == 10 and first.reasons[0] == "pid: 10 values that were seen once in 600 rows"
+    new = detector.explain(frame[::60].assign(pid=[f"new {i}" for i in range(10)])).groups()[0]
+    assert len(new) == 10 and new.reasons[0] == "pid: 10 values that were never seen in 600 rows"
+
+
+def test_having_a_value_is_one_way():
+    rng = np.random.default_rng(2)
+    values = np.where(rng.random(600) < 0.03, rng.normal(size=600), np.nan)
+    frame = pd.DataFrame({"rare": values, "x": rng.normal(size=600)})
+    rows = frame[frame["rare"].abs() < 1.5]
+    found = RGLD.plus(random_state=0).fit(frame).explain(rows).groups()
+    assert len(found[0]) > 0.7 * len(rows) and found[0].reasons == ("rare has a value (97 % of the rows have none)",)
+
+
+def test_rows_that_share_nothing_that_can_be_said_are_no_group():
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({name: rng.choice(["a", "b"], 800) for name in "tuvwxyz"})
+    detector = RGLD.plus(random_state=0).fit(frame)
+    explanation = detector.explain(frame[:100])
+    for group in explanation.groups():
+        assert len({tuple(explanation.reasons(row)) or (explanation.kind(row),) for row in group.rows}) == 1
+
+
+def test_a_value_may_come_unusually_often():
+    rng = np.random.default_rng(4)
+    customers = [f"c{i}" for i in rng.integers(0, 500, 1960)] + ["big"] * 40
+    encoding = (
+        RGLD(random_state=0).fit(pd.DataFrame({"customer": customers, "x": rng.normal(size=2000)})).model_.encoding
+    )
+    often = reason(encoding, 0, Value(np.nan, "big"), np.empty((0, 2)))
+    assert often == "customer 'big' comes unusually often, 40 times in 2,000 rows"
+    seldom = reason(encoding, 0, Value(np.nan, encoding.columns[0].values[-1]), np.empty((0, 2)))
+    assert "seen" in seldom and "often" not in seldom

@@ -22,7 +22,7 @@ from ..exceptions import ModelFileError
 from . import words
 from .beside import Beside
 from .contributions import contributions
-from .groups import Group, group_rows
+from .groups import Group, group_rows, joined_by_reasons
 from .notebook import as_html
 from .plots import plot_contributions, plot_scores
 from .relations import BrokenByRow, BrokenRelation
@@ -240,15 +240,14 @@ class Explanation:
         others = ordered[~breaks]
         found += group_rows(self._model, self._table, self.contributions, others, MIN_REASON_FRACTION)
         order = {int(row): place for place, row in enumerate(ordered)}
-        return [self._with_reasons(group) for group in sorted(found, key=lambda group: order[group.rows[0]])]
+        said = [self._with_reasons(group) for group in sorted(found, key=lambda group: order[group.rows[0]])]
+        return [
+            Group(tuple(sorted(group.rows, key=order.__getitem__)), group.reasons) for group in joined_by_reasons(said)
+        ]
 
     def _with_reasons(self, group: Group) -> Group:
-        """Return the group with what its rows share or, if that is nothing that can be said, with the reasons of its
-        most anomalous row, or how that row stands out."""
-        shared = tuple(reason for reason in group.reasons if words.BESIDE not in reason)
-        if len(group) == 1 or not shared:
-            shared = tuple(self.reasons(group.rows[0])) or (self.kind(group.rows[0]),)
-        return Group(group.rows, shared)
+        """Return the group; of one row with the reasons of the row, or how it stands out."""
+        return Group(group.rows, group.reasons or tuple(self.reasons(group.rows[0])) or (self.kind(group.rows[0]),))
 
     def _stands_out(self, row: int) -> bool:
         """Return whether a row stands out in a branch, so that its values may be unusual only beside one another."""

@@ -10,10 +10,12 @@ itself). Its weights are its contributions, divided by their sum. Two rows share
 
 Rows are taken in order. A row joins the group whose first row it overlaps most with, if the overlap is at least
 `MIN_OVERLAP`; else it begins a group of its own. Then groups whose mean weights overlap as much are joined in the same
-way: the first row of a group may be the only one with one more reason.
+way: the first row of a group may be the only one with one more reason. A group of rows that share nothing that can be
+said in words is none.
 """
 
 from collections import defaultdict
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,9 +75,33 @@ def group_rows(model: Model, table: Table, contributions: Float64s, rows: Indice
                 for j in chosen
             }
         )
-    groups = _members(weights)
-    joined = [sorted(i for g in near for i in groups[g]) for near in _members([_mean(weights, own) for own in groups])]
-    return [Group(tuple(int(rows[i]) for i in members), _shared(model, members, weights, values)) for members in joined]
+    found = _said(_members(weights), weights, lambda members: _shared(model, members, weights, values))
+    return [Group(tuple(int(rows[i]) for i in members), reasons) for members, reasons in found]
+
+
+def joined_by_reasons(groups: list[Group]) -> list[Group]:
+    """Return the groups, with those of the same reasons as one, where the first of them was."""
+    rows: dict[tuple[str, ...], list[int]] = {}
+    for group in groups:
+        rows.setdefault(group.reasons, []).extend(group.rows)
+    return [Group(tuple(own), reasons) for reasons, own in rows.items()]
+
+
+def _said(
+    groups: list[list[int]], weights: list[Weights], shared: Callable[[list[int]], tuple[str, ...]]
+) -> Iterator[tuple[list[int], tuple[str, ...]]]:
+    """Yield joined groups with their reasons. Groups that share nothing that can be said stay apart, and rows that
+    share nothing that can be said are groups of one."""
+    for near in _members([_mean(weights, own) for own in groups]):
+        together = sorted(i for g in near for i in groups[g])
+        if reasons := shared(together):
+            yield together, reasons
+            continue
+        for own in (groups[g] for g in near):
+            if reasons := shared(own):
+                yield own, reasons
+            else:
+                yield from (([i], ()) for i in own)
 
 
 def _columns_of(contributions: Float64s, min_fraction: float) -> list[list[int]]:
@@ -119,7 +145,8 @@ def _mean(weights: list[Weights], members: list[int]) -> Weights:
 def _shared(
     model: Model, members: list[int], weights: list[Weights], values: list[dict[int, Value]]
 ) -> tuple[str, ...]:
-    """Return the reasons that most rows of a group share, the most important first."""
+    """Return the reasons that most rows of a group share, the most important first. That a value is unusual beside the
+    row's other values is none: these differ from row to row."""
     if len(members) == 1:
         return ()
     having: dict[int, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
@@ -134,7 +161,7 @@ def _shared(
         if rows:
             shown = [values[i][j] for i in rows]
             reasons.append(words.shared_reason(model.encoding, j, shown, model.kept_rows.rows))
-    return tuple(reasons[:MAX_GROUP_REASONS])
+    return tuple(reason for reason in reasons if words.BESIDE not in reason)[:MAX_GROUP_REASONS]
 
 
 def _rows_sharing(encoding: Encoding, j: int, by_way: dict[str, list[int]], n_members: int) -> list[int]:

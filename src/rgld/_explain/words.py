@@ -38,6 +38,13 @@ SMALLEST_IN_FULL, LARGEST_IN_FULL = 1e-3, 1e15
 """Numbers outside this range are shown with an exponent."""
 MAX_SHARED_VALUES = 50
 """Rows that a sentence about several rows is made of: the strongest ones."""
+MAX_NAMED_VALUES = 2
+"""Values of a category that such a sentence names."""
+MIN_FREQUENT_FACTOR = 3
+"""A value of a category comes unusually often if it comes so many times as often as the middle one of its values, and
+few rows have a value that comes as often."""
+ONCE, NEVER, PRESENT = "\0seen once", "\0never seen", "\0has a value"
+"""Ways in which values that differ are unusual; no value of a table begins like this."""
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 TIMES_OF = {"day": "time of day", "week": "time of the week", "year": "time of the year"}
 EXPECTED = {"number": "a number", "boolean": "true or false", "time": "a date", "duration": "a duration"}
@@ -104,10 +111,17 @@ def reason(encoding: Encoding, j: int, value: Value, kept_rows: Float64s) -> str
 
 def way(encoding: Encoding, j: int, value: Value, usual: tuple[float, float]) -> str:
     """Return in which way a value of column j is unusual, the same for rows that share the finding: how a number or a
-    time lies outside its usual range; else the value itself, "" if it is missing."""
+    time lies outside its usual range, that there is a value at all, or that it was seen once or never; else the value
+    itself, "" if it is missing."""
     low, high = usual
-    if encoding.columns[j].kind in ("category", "boolean") or np.isnan(value.number) or low <= value.number <= high:
+    column = encoding.columns[j]
+    if column.kind == "category" and value.text and not column.rest:
+        place = column.place(value.text)
+        return (ONCE if column.counts[place] == 1 else value.text) if place >= 0 else NEVER
+    if column.kind in ("category", "boolean") or np.isnan(value.number):
         return value.text
+    if low <= value.number <= high:
+        return PRESENT if column.gap_share > MIN_MOSTLY_MISSING else value.text
     far = "far " if max(value.number - high, low - value.number) > FAR_IN_RANGES * (high - low) else ""
     return f"{far}{'above' if value.number > high else 'below'} usual"
 
@@ -133,8 +147,14 @@ def shared_reason(encoding: Encoding, j: int, values: Sequence[Value], kept_rows
     column = encoding.columns[j]
     name = short(column.name)
     if column.kind in ("category", "boolean"):
-        named = [f"'{short(text)}'" if text else "missing" for text in dict.fromkeys(value.text for value in values)]
+        different = list(dict.fromkeys(value.text for value in values))
+        if len(different) > MAX_NAMED_VALUES:
+            seen = "seen once" if column.place(different[0]) >= 0 else "never seen"
+            return f"{name}: {len(different):,} values that were {seen} in {encoding.n_rows:,} rows"
+        named = [f"'{short(text)}'" if text else "missing" for text in different]
         return f"{name} {' or '.join(named)}"
+    if column.gap_share > MIN_MOSTLY_MISSING and all(text.startswith(f"{name} has a value") for text in texts):
+        return f"{name} has a value ({percent(column.gap_share)} of the rows have none)"
     numbers = [value.number for value in values]
     low, high = (shown(column.kind, bound, column.name) for bound in (min(numbers), max(numbers)))
     endings = [text.rpartition(" is ")[2] for text in texts]
@@ -234,10 +254,19 @@ def _category_reason(name: str, column: Column, text: str, n_rows: int) -> str:
         return f"{value}, seen at most {_times(column.counts[-1])} in {n_rows:,} rows"
     if count is None:
         return f"{value} was never seen in {n_rows:,} rows" if text else f"{value}, which it never was in training"
+    if _is_frequent(column, count, n_rows):
+        return f"{value} comes unusually often, {_times(count)} in {n_rows:,} rows"
     if count > MAX_RARE_FRACTION * n_rows:
         often = f"{percent(count / n_rows)} of the rows"
         return f"{value}{' is' if text else ','} {BESIDE} ({often})"
     return f"{value}{' seen' if text else ', seen'} {_times(count)} in {n_rows:,} rows"
+
+
+def _is_frequent(column: Column, count: int, n_rows: int) -> bool:
+    """Return whether a value is unusual because other values come so much less often than it does."""
+    middle = column.counts[len(column.counts) // 2]  # the most frequent come first
+    as_often = sum(other for other in column.counts if other >= count)
+    return count >= MIN_FREQUENT_FACTOR * middle and as_often <= MAX_RARE_FRACTION * n_rows
 
 
 def _times(count: int) -> str:

@@ -49,7 +49,7 @@ def _duration_in_words(seconds: float) -> str:
 
 def short(text: str) -> str:
     """Return a name or a value of the table in one line of bounded length."""
-    plain = "".join(character if character.isprintable() else " " for character in text[: MAX_VALUE_LENGTH + 1])
+    plain = "".join(character if character.isprintable() else " " for character in text.strip()[: MAX_VALUE_LENGTH + 1])
     return plain if len(plain) <= MAX_VALUE_LENGTH else plain[: MAX_VALUE_LENGTH - 1] + "…"
 
 
