@@ -6,7 +6,7 @@ import pytest
 
 from rgld import RGLD, load
 from rgld._explain.groups import _members
-from rgld._explain.words import Value, reason, shared_reason, usual_range, way
+from rgld._explain.words import Value, reason, shared_reason, uncommon, usual_range, way
 
 
 def test_rows_join_the_group_they_overlap_with():
@@ -151,3 +151,15 @@ def test_a_value_may_come_unusually_often():
     assert often == "customer 'big' comes unusually often, 40 times in 2,000 rows"
     seldom = reason(encoding, 0, Value(np.nan, encoding.columns[0].values[-1]), np.empty((0, 2)))
     assert "seen" in seldom and "often" not in seldom
+
+
+def test_an_uncommon_value_is_said_if_nothing_else_can_be():
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame({"phone": rng.choice(["yes", "no"], 1000, p=[0.9, 0.1]), "x": rng.normal(size=1000)})
+    frame["paid"] = rng.random(1000) < 0.8
+    encoding, kept = (model := RGLD(random_state=0).fit(frame).model_).encoding, model.kept_rows.rows
+    share = 100 * (frame["phone"] == "no").mean()
+    assert uncommon(encoding, 0, Value(np.nan, "no"), kept) == f"phone 'no' ({share:.0f} % of the rows)"
+    assert uncommon(encoding, 0, Value(np.nan, "yes"), kept) == ""
+    assert uncommon(encoding, 1, Value(0.5, "0.5"), kept) == ""
+    assert uncommon(encoding, 2, Value(0.0, "false"), kept).startswith("paid is false (")

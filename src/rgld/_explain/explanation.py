@@ -214,7 +214,8 @@ class Explanation:
             if words.BESIDE not in reason:
                 said.append(reason)
             elif self._stands_out(row):
-                said += filter(None, [self._beside(row, j)])
+                rows = model.kept_rows.rows
+                said += filter(None, [self._beside(row, j) or words.uncommon(model.encoding, j, value, rows)])
         return said[:n_columns]
 
     def groups(self, rows: Iterable[int] | None = None) -> list[Group]:

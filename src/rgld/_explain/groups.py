@@ -146,7 +146,7 @@ def _shared(
     model: Model, members: list[int], weights: list[Weights], values: list[dict[int, Value]]
 ) -> tuple[str, ...]:
     """Return the reasons that most rows of a group share, the most important first. That a value is unusual beside the
-    row's other values is none: these differ from row to row."""
+    row's other values is none, because these differ from row to row: if few rows have the value, that is said."""
     if len(members) == 1:
         return ()
     having: dict[int, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
@@ -160,8 +160,14 @@ def _shared(
         rows = _rows_sharing(model.encoding, j, having[j], len(members))
         if rows:
             shown = [values[i][j] for i in rows]
-            reasons.append(words.shared_reason(model.encoding, j, shown, model.kept_rows.rows))
-    return tuple(reason for reason in reasons if words.BESIDE not in reason)[:MAX_GROUP_REASONS]
+            reasons.append(_shared_reason(model, j, shown))
+    return tuple(filter(None, reasons))[:MAX_GROUP_REASONS]
+
+
+def _shared_reason(model: Model, j: int, values: list[Value]) -> str:
+    kept = model.kept_rows.rows
+    reason = words.shared_reason(model.encoding, j, values, kept)
+    return reason if words.BESIDE not in reason else words.uncommon(model.encoding, j, values[0], kept)
 
 
 def _rows_sharing(encoding: Encoding, j: int, by_way: dict[str, list[int]], n_members: int) -> list[int]:

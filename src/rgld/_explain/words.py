@@ -24,6 +24,8 @@ FAR_IN_RANGES = 1.0
 """A value is called *far* above or below the usual range if it lies more than this many usual ranges outside."""
 MAX_RARE_FRACTION = 0.05
 """A value of a category is called rare if at most this fraction of the rows has it."""
+MAX_UNCOMMON_FRACTION = 0.25
+"""A value that at most this fraction of the rows has is worth saying, if nothing else can be said of its column."""
 MIN_MOSTLY_MISSING = 0.5
 """If a larger fraction of the training rows has no value in a column, then having a value is what is unusual."""
 NEAR_PHASE = 1 / 48
@@ -97,13 +99,9 @@ def reason(encoding: Encoding, j: int, value: Value, kept_rows: Float64s) -> str
     name = short(column.name)
     if column.kind == "category":
         return _category_reason(name, column, value.text, encoding.n_rows)
-    start = encoding.starts[j]
     if np.isnan(value.number):
         return _missing_reason(name, column, value.text)
-    seen = kept_rows[:, start]
-    if column.has_gaps:
-        # The indicator of missing values is above 0 where a value is missing.
-        seen = seen[kept_rows[:, start + len(column.parts) - 1] <= 0]
+    seen = _present(encoding, j, kept_rows)
     if column.kind == "boolean":
         return _bool_reason(name, value, seen)
     return _value_reason(name, column, value, seen)
@@ -128,14 +126,19 @@ def way(encoding: Encoding, j: int, value: Value, usual: tuple[float, float]) ->
 
 def usual_range(encoding: Encoding, j: int, kept_rows: Float64s) -> tuple[float, float]:
     """Return the usual range of column j; NaN for a category."""
-    column, start = encoding.columns[j], encoding.starts[j]
-    if column.kind in ("category", "dropped"):
+    if encoding.columns[j].kind in ("category", "dropped"):
         return math.nan, math.nan
-    seen = kept_rows[:, start]
-    if column.has_gaps:
-        seen = seen[kept_rows[:, start + len(column.parts) - 1] <= 0]
+    seen = _present(encoding, j, kept_rows)
     low, high = np.quantile(seen, USUAL_QUANTILES, method="nearest") if len(seen) else (math.nan, math.nan)
     return float(low), float(high)
+
+
+def _present(encoding: Encoding, j: int, kept_rows: Float64s) -> Float64s:
+    """Return the values of column j in the kept rows that have one."""
+    column, start = encoding.columns[j], encoding.starts[j]
+    seen = kept_rows[:, start]
+    # The indicator of missing values is above 0 where a value is missing.
+    return seen[kept_rows[:, start + len(column.parts) - 1] <= 0] if column.has_gaps else seen
 
 
 def shared_reason(encoding: Encoding, j: int, values: Sequence[Value], kept_rows: Float64s) -> str:
@@ -260,6 +263,19 @@ def _category_reason(name: str, column: Column, text: str, n_rows: int) -> str:
         often = f"{percent(count / n_rows)} of the rows"
         return f"{value}{' is' if text else ','} {BESIDE} ({often})"
     return f"{value}{' seen' if text else ', seen'} {_times(count)} in {n_rows:,} rows"
+
+
+def uncommon(encoding: Encoding, j: int, value: Value, kept_rows: Float64s) -> str:
+    """Return how many rows have a value of a category or a bool, if these are not many; else ""."""
+    column, fraction = encoding.columns[j], math.nan
+    name = short(column.name)
+    if column.kind == "category" and (place := column.place(value.text)) >= 0:
+        fraction = column.counts[place] / encoding.n_rows
+        name = f"{name} '{short(value.text)}'" if value.text else f"{name} is missing"
+    elif column.kind == "boolean" and not np.isnan(value.number):
+        fraction = float((_present(encoding, j, kept_rows) == value.number).mean())
+        name = f"{name} is {value.text}"
+    return f"{name} ({percent(fraction)} of the rows)" if fraction <= MAX_UNCOMMON_FRACTION else ""
 
 
 def _is_frequent(column: Column, count: int, n_rows: int) -> bool:
