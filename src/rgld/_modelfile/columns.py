@@ -107,7 +107,7 @@ def _parse_column(content: Any, n_rows: int) -> Column:
     if len(column.values) != len(column.counts) or is_category != bool(column.values):
         raise ModelFileError("The model file's values of a category do not fit their counts.")
     if column.date_knots and not (
-        column.kind == "time" and column.date_knots[0] < column.date_knots[-1] < column.natural_until
+        column.kind in ("time", "number") and column.date_knots[0] < column.date_knots[-1] < column.natural_until
     ):
         raise ModelFileError("The model file's training dates do not fit each other.")
     if sum(column.counts) > n_rows or column.rest > n_rows:

@@ -70,8 +70,8 @@ class Column:
     unit: str = ""
     """A word beside each number, as kg in 12 kg."""
     date_knots: tuple[float, ...] = ()
-    """Quantiles of the training dates, without those far out, in seconds since 1970; empty if no later date is natural
-    (`future.py`)."""
+    """Quantiles of the training dates, without those far out, in seconds since 1970, or of years; empty if no later
+    date is natural (`future.py`)."""
     natural_until: float = 0.0
     """Dates after the last quantile and up to this one are natural."""
     gap_value: float | None = None
@@ -111,7 +111,8 @@ class Column:
     @property
     def is_as_it_is(self) -> bool:
         """Whether a number of the table is its own encoded value, unless it is missing."""
-        return self.kind in ("number", "boolean", "duration") and not self.time_format and not self.na_values
+        is_number = self.kind in ("number", "boolean", "duration")
+        return is_number and not self.time_format and not self.na_values and not self.date_knots
 
     @property
     def style(self) -> NumberStyle:
@@ -332,7 +333,10 @@ def check_infinity(values: Floats, name: str, row_indices: Int64s | None = None)
 
 def _encode_values(column: Column, values: Floats, fill: float, out: Floats) -> None:
     missing = np.isnan(values)
-    out[:, 0] = spread(values, column.date_knots, column.natural_until) if column.date_knots else values
+    out[:, 0] = values
+    if column.date_knots:
+        are_years = column.kind == "number"
+        out[:, 0] = spread(values, column.date_knots, column.natural_until, are_years=are_years)
     out[missing, 0] = fill if column.gap_value is None else column.gap_value
     for i, cycle in enumerate(column.cycles):
         phase = 2.0 * np.pi * np.mod(values - MONDAY, CYCLES[cycle]) / CYCLES[cycle]

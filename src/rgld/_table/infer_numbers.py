@@ -15,9 +15,9 @@ from .._arrays import Float64s, Objects
 from . import cells, codes
 from .columns import RawColumn
 from .encoding import DAY, MONDAY, WEEK, YEAR, Column
-from .future import natural_range
+from .future import are_years, natural_range
 from .sentinels import suspect
-from .stamps import CLOCK_DIGITS, find_stamp_format
+from .stamps import CLOCK_DIGITS, MONTH_DIGITS, find_stamp_format
 from .summary import ColumnSummary
 
 MIN_IDS = 20
@@ -30,6 +30,8 @@ WEEK_SPAN, YEAR_SPAN = 4 * WEEK, 2 * YEAR
 """A table that spans less time (in seconds) than these does not show weekly habits, or seasons."""
 SPAN_QUANTILES = (0.01, 0.99)
 """A table spans the time between these quantiles, so that one mistyped year does not count as years of data."""
+MONTH_FORMATS = ("YYYY-MM", MONTH_DIGITS)
+"""Formats of dates without a day, and so without a weekday."""
 MAX_SHOWN_NAME = 60
 """Characters of a column's name in a hint."""
 SUSPECTED, CURED_BY = " comes in ", ": if it means missing, pass --na "
@@ -57,7 +59,11 @@ def learn_numbers(
                 return replace(column, kind="dropped", note=note), 0.0
         if column.kind == "time":
             knots, until = natural_range(present)
-            column = replace(column, cycles=_cycles(present), date_knots=knots, natural_until=until)
+            cycles = tuple(c for c in _cycles(present) if c != "week" or column.time_format not in MONTH_FORMATS)
+            column = replace(column, cycles=cycles, date_knots=knots, natural_until=until)
+        elif column.kind == "number" and are_years(column.name, present):
+            knots, until = natural_range(present, max_far=0.0)  # training years stay where they are
+            column = replace(column, date_knots=knots, natural_until=until)
         if column.kind in ("number", "time"):
             column = replace(column, hint=_sentinel_hint(column, present))
         if not np.isnan(values).any():

@@ -17,6 +17,10 @@ NUMBER_WORDS = frozenset({"no", "nr", "num", "number", "nummer"})
 children."""
 TIME_WORDS = frozenset({"time", "timestamp", "date", "datetime", "ts", "epoch", "when", "created", "updated", "at"})
 """A name with one of these as its last word, or with time, date or timestamp as any word, says moment in time."""
+YEAR_WORDS = frozenset({"year", "years", "yr", "yyyy", "jahr"})
+"""A name with one of these words says year, as Yr Sold and model_year do, unless it is a number of years."""
+MONTH_WORDS = frozenset({"month", "period", "yyyymm", "yearmonth", "ym"})
+"""A name with one of these words, or one that says year or time, may hold months as digits, such as 202406."""
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W_A-Za-z]+")
 _IN_BRACKETS = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
@@ -44,3 +48,13 @@ def says_time(name: str) -> bool:
     """Return whether a name says moment in time, as created_at, Timestamp and Time Stamp do."""
     words = words_of(name)
     return bool(words) and (words[-1] in TIME_WORDS or bool({"time", "date", "timestamp"} & set(words)))
+
+
+def says_year(name: str) -> bool:
+    """Return whether a name says year."""
+    return bool(YEAR_WORDS & set(words_of(name)))
+
+
+def says_month(name: str) -> bool:
+    """Return whether numbers of six digits under a name may be months of a year."""
+    return says_time(name) or bool((YEAR_WORDS | MONTH_WORDS) & set(words_of(name)))

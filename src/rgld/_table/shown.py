@@ -7,6 +7,7 @@ import numpy as np
 
 from . import cells
 from .encoding import DAY
+from .names import says_year
 
 MAX_VALUE_LENGTH = 60
 """Characters of a name or a value in a sentence."""
@@ -33,7 +34,7 @@ def shown(kind: str, number: float, name: str = "") -> str:
 
 def grouped(number: float, decimals: int, name: str) -> str:
     """Return a number without an exponent, with a comma between thousands unless the column holds years."""
-    return f"{number:.{decimals}f}" if name.lower().endswith("year") else f"{number:,.{decimals}f}"
+    return f"{number:.{decimals}f}" if says_year(name) else f"{number:,.{decimals}f}"
 
 
 def _duration_in_words(seconds: float) -> str:

@@ -1,7 +1,7 @@
 """Stamps: numbers that stand for moments and times of day.
 
-In: the name and the numbers of a column. Out: the format in which they are dates (20240619, seconds since 1970) or
-times of day (1830), or ""; seconds for the numbers of a format.
+In: the name and the numbers of a column. Out: the format in which they are dates (20240619, 202406, seconds since
+1970) or times of day (1830), or ""; seconds for the numbers of a format.
 """
 
 from datetime import date
@@ -10,13 +10,14 @@ import numpy as np
 
 from .._arrays import Float64s
 from .cells import TIME_FORMATS, seconds_in
-from .names import says_time, words_of
+from .names import says_month, says_time, words_of
 
 DATE_DIGITS = "YYYYMMDD"
+MONTH_DIGITS = "YYYYMM"
 CLOCK_DIGITS = "HHMM"
 EPOCHS = {"seconds since 1970": 1.0, "milliseconds since 1970": 1e3, "microseconds since 1970": 1e6}
 """Formats of moments as numbers, with their units in a second."""
-STAMP_FORMATS = (DATE_DIGITS, CLOCK_DIGITS, *EPOCHS)
+STAMP_FORMATS = (DATE_DIGITS, MONTH_DIGITS, CLOCK_DIGITS, *EPOCHS)
 ALL_TIME_FORMATS = (*TIME_FORMATS, *STAMP_FORMATS)
 """What the `time_format` of a column may be, beside ""."""
 
@@ -26,6 +27,9 @@ EARLIEST_MOMENT, LATEST_MOMENT = 631_152_000.0, 4_102_444_800.0
 """Numbers under a name that says time are seconds since 1970 if they lie in the years 1990 to 2099."""
 MIN_DATES = 3
 """Different numbers that must all be days before a column is read as dates without being asked."""
+MIN_PLAIN_MONTHS = 12
+"""Different numbers that must all be months, such as 202406, if the name of the column says nothing of time: of other
+numbers of this size, one in eight is a month."""
 MIN_CLOCK_VALUES = 24
 """Different numbers that must all be times of day: of other numbers up to 2400, one in 40 % has no such minutes."""
 NOON_DIGITS = 1200.0
@@ -45,6 +49,9 @@ def find_stamp_format(name: str, values: Float64s, *, asked: bool = False) -> st
     enough = len(present) >= (1 if asked else MIN_DATES)
     if enough and whole and present[0] > 1e7 and not np.isnan(_days(present)).any():
         return DATE_DIGITS
+    enough = len(present) >= (1 if asked else MIN_DATES if says_month(name) else MIN_PLAIN_MONTHS)
+    if enough and whole and present[-1] < 1e7 and not np.isnan(_days(100.0 * present + 1.0)).any():
+        return MONTH_DIGITS
     if not (asked or says_time(name)):
         return ""
     for time_format, per_second in EPOCHS.items():
@@ -56,8 +63,9 @@ def find_stamp_format(name: str, values: Float64s, *, asked: bool = False) -> st
 
 def _may_be_stamps(low: float, high: float, is_time: bool) -> bool:
     """Return whether the range of numbers fits a format. Most columns end here, before their values are sorted."""
-    if low >= EARLIEST_YEAR * 1e4 and high < (LATEST_YEAR + 1) * 1e4:
-        return True
+    for digits in (1e2, 1e4):  # of months and of days
+        if low >= EARLIEST_YEAR * digits and high < (LATEST_YEAR + 1) * digits:
+            return True
     return is_time and ((low >= 0.0 and NOON_DIGITS <= high <= 2400.0) or low >= EARLIEST_MOMENT)
 
 
@@ -65,6 +73,8 @@ def seconds_of_stamps(values: Float64s, time_format: str) -> Float64s:
     """Return the seconds that numbers stand for in a format of `STAMP_FORMATS`; NaN for numbers that stand for none."""
     if time_format == CLOCK_DIGITS:
         return _clocks(values)
+    if time_format == MONTH_DIGITS:
+        return seconds_of_stamps(100.0 * values + 1.0, DATE_DIGITS)
     if time_format == DATE_DIGITS:
         different, places = np.unique(values, return_inverse=True)
         return _days(different)[places]

@@ -5,6 +5,7 @@
   const at = (id) => document.getElementById(id);
   const number = (value) => value.toLocaleString("en");
   const rows = data.rows;
+  const FEW = 8; // items of a list before the button that shows the rest
   let chosen = -1;
   let column = -1;
   // Cut, not rounded: no score is 1.
@@ -80,9 +81,16 @@
     return [scattered.mark, mapped.mark];
   }
 
+  /** The button that shows the items of a list beyond the first few. */
+  function showMore(items, more, what) {
+    if (items.length <= FEW) return;
+    more.hidden = false;
+    more.textContent = `Show all ${number(items.length)} ${what}`;
+    more.addEventListener("click", () => { items.forEach((item) => { item.hidden = false; }); more.hidden = true; });
+  }
+
   /** What was found: rows that share their reasons are one finding. */
   function findings() {
-    const few = 8;
     const { groups } = data;
     const n = groups.reduce((sum, group) => sum + group.rows.length, 0);
     const which = data.n_flagged ? (n < data.n_flagged ? `the ${number(n)} highest rows` : n === 1 ? "the row above the threshold" : `the ${number(n)} rows above the threshold`) : `the ${number(n)} highest rows`;
@@ -103,19 +111,14 @@
       }
       return make(
         "li",
-        { hidden: g < few ? null : "" },
+        { hidden: g < FEW ? null : "" },
         make("span", { class: "size" }, make("b", {}, number(size)), size === 1 ? " row" : " rows"),
         make("span", { class: "what" }, group.reasons.join("; ") || "nothing in particular"),
         which,
       );
     });
     at("findings").append(...items);
-    if (groups.length > few) {
-      const more = at("more-findings");
-      more.hidden = false;
-      more.textContent = `Show all ${number(groups.length)} findings`;
-      more.addEventListener("click", () => { items.forEach((item) => { item.hidden = false; }); more.hidden = true; });
-    }
+    showMore(items, at("more-findings"), "findings");
     function show(g) {
       at("finding").value = String(g);
       at("finding").dispatchEvent(new Event("input"));
@@ -248,21 +251,18 @@
     const more = data.n_relations > data.relations.length ? ` The ${number(data.relations.length)} that rows break, or that are strongest, are listed.` : "";
     const breaking = data.n_breaking === 1 ? "1 row breaks one" : `${number(data.n_breaking)} rows break one`;
     at("relations-note").textContent = `${number(data.n_relations)} relations between columns were learned; ${breaking}.${more}`;
-    at("relations").append(
-      ...data.relations.map((relation) => {
-        const line = make("li", {}, make("bdi", {}, relation.words));
-        if (relation.n_rows) line.append(make("span", { class: "muted" }, ` broken by ${number(relation.n_rows)}: `));
-        relation.rows.slice(0, 20).forEach((i) => {
-          const button = make("button", { type: "button", class: "quiet" }, rows[i].id);
-          button.addEventListener("click", () => {
-            choose(i, true);
-            at("rows").scrollIntoView();
-          });
-          line.append(button, " ");
-        });
-        return line;
-      }),
-    );
+    const items = data.relations.map((relation, place) => {
+      const line = make("li", { hidden: place < FEW ? null : "" }, make("bdi", {}, relation.words));
+      if (relation.n_rows) line.append(make("span", { class: "muted" }, ` broken by ${number(relation.n_rows)}: `));
+      relation.rows.slice(0, 20).forEach((i, k) => {
+        const button = make("button", { type: "button", class: "link", title: `Choose ${rows[i].title}` }, make("bdi", {}, rows[i].id));
+        button.addEventListener("click", () => { choose(i, true); at("rows").scrollIntoView(); });
+        line.append(k ? ", " : "", button);
+      });
+      return line;
+    });
+    at("relations").append(...items);
+    showMore(items, at("more-relations"), "relations");
   }
 
   /** Choose a row everywhere; `move` brings its line of the table into sight. */
