@@ -37,8 +37,17 @@ def test_broken_relations_are_data(fitted):
     assert broken.column == "total" and set(broken.partners) == {"fare", "tip"}
     assert broken.relation.kind == "number" and 0 < broken.evidence <= broken.relation.strength
     assert float(broken.value.replace(",", "")) - float(broken.expected.replace(",", "")) == pytest.approx(40, abs=0.1)
+    assert broken.words.startswith(f"total {broken.value} where ") and f" suggest {broken.expected} (" in broken.words
     ordinary = detector.explain(table[40:43])
     assert all(ordinary.broken_relations(i) == [] for i in range(3))
+
+
+def test_the_condition_may_be_the_first_column():
+    table = related().select("payment", "tip", "fare")
+    tip = RGLD.plus(random_state=0).fit(table).explain(table[broken_rows()[8:9]]).broken_relations(0)[0]
+    assert tip.columns == ("tip", "payment") and tip.words.startswith(
+        f"tip {tip.value} where payment is 'cash' suggests 0 "
+    )
 
 
 def test_relations_in_words_have_counts(fitted):
