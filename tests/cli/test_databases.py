@@ -149,6 +149,15 @@ def test_other_commands_take_databases_too(places, address):
     assert "<title>" in (places.folder / "page.html").read_text()
     code, out, err = rgld("explain", *small, "--row", "42", folder=places.folder)
     assert (code, err) == (0, "") and out.startswith("id 42: score")
+    # Without `when`, which only grows: rows in the order of their time are no random rows.
+    check = "SELECT id, amount * {} AS amount, city FROM payments WHERE id < 500 ORDER BY id"
+    usual = (address, "--query", check.format(1), "--id", "id", "-m", "checked.rgld")
+    assert rgld("fit", *usual, "--force", folder=places.folder)[0] == 0
+    code, out, err = rgld("check", *usual, folder=places.folder)
+    assert (code, err) == (0, "") and out.startswith("fine: query of "), out
+    strange = (address, "--query", check.format(50), "--id", "id", "-m", "checked.rgld")
+    code, out, _ = rgld("check", *strange, folder=places.folder)
+    assert code == 3 and out.startswith("DRIFT: query of "), out
 
 
 @every
