@@ -67,11 +67,15 @@ def _narrow(
         codes = cells.codes(when)[some]
         count = np.bincount(codes[codes >= 0])
         least = max(MIN_CONDITION_ROWS * len(some) / len(cells), MIN_CONDITION_FRACTION * len(codes), 2)
-        for code in np.flatnonzero((count >= least) & (count <= MAX_CONDITION_FRACTION * len(codes))):
-            fractions = scaled[:, codes == code].var(axis=1) / variance
-            for place in np.flatnonzero(fractions < MAX_VARIANCE):
-                if numbers[place] != when:
-                    yield round(float(fractions[place]), 9), numbers[place], when, int(code)
+        tried = np.flatnonzero((count >= least) & (count <= MAX_CONDITION_FRACTION * len(codes)))
+        if not len(tried):
+            continue
+        has = (codes == tried[:, None]).astype(np.float64)
+        means, squares = (has @ part / count[tried][:, None] for part in (scaled.T, np.square(scaled).T))
+        fractions = np.maximum(squares - np.square(means), 0.0) / variance
+        for at, place in zip(*np.nonzero(fractions < MAX_VARIANCE), strict=True):
+            if numbers[place] != when:
+                yield round(float(fractions[at, place]), 9), numbers[place], when, int(tried[at])
 
 
 def _near_constant(cells: Cells, j: int, when: int, code: int, rows: Indices, spread: float) -> Measured | None:

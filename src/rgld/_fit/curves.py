@@ -15,7 +15,7 @@ import numpy as np
 from .._arrays import Float64s, Indices
 from .._kernels.relations import Cells, beside_curve
 from .._model.relations import N_KNOTS
-from .residuals import FAR_FRACTION, MAX_SPREAD, NEAR_FRACTION, Measured, distance, middle
+from .residuals import FAR_FRACTION, MAX_SPREAD, NEAR_FRACTION, Measured, distance, distances, middle, shuffled
 
 MIN_CORRELATION = 0.65
 """Of the column and its partner, or of their logarithms, over the inner rows."""
@@ -57,10 +57,10 @@ def _curve(cells: Cells, j: int, partner: int, some: Indices) -> Measured | None
     own, other = values[rows], beside[rows]
     rest = beside_curve(own, other, *shape)
     near_raw = distance(own - beside_curve(own, other, *shape, is_expected=True), NEAR_FRACTION)
-    near, far = distance(rest, NEAR_FRACTION), distance(rest, FAR_FRACTION)
+    near, far = distances(rest)
     if near_raw > MAX_SPREAD * spread or not far > 0.0:
         return None
-    unrelated = beside_curve(own[np.random.default_rng(0).permutation(len(own))], other, *shape)
+    unrelated = beside_curve(own[shuffled(len(own))], other, *shape)
     relation: dict[str, Any] = {"target": j, "partner": partner, "n_rows": len(rows)}
     relation |= dict(zip(("knot", "center", "below", "above"), (part.tolist() for part in shape), strict=True))
     precision = -float(np.log10(max(near_raw, 1e-9 * spread) / spread))

@@ -26,13 +26,14 @@ from .candidates import Candidate, evenly_spaced
 from .conditions import under_conditions
 from .curves import MIN_CORRELATION, curves
 from .residuals import (
-    FAR_FRACTION,
     MAX_SPREAD,
     NEAR_FRACTION,
     Measured,
     distance,
+    distances,
     measured,
     middle,
+    shuffled,
     with_limits,
 )
 
@@ -78,6 +79,10 @@ class Feature(NamedTuple):
     """Centered and scaled; 0 where missing."""
     missing: Bools | None
     scale: float
+    near: float = 1.0
+    """The distance that 90 % of the rows keep, scaled: 1, or 0 if most rows have one number, ..."""
+    far: float = 1.0
+    """... and 99 %."""
 
     @property
     def is_number(self) -> bool:
@@ -135,10 +140,13 @@ def _numbers(cells: Cells, numbers: Sequence[int], some: Indices, is_log: bool) 
         if len(present) < max(MIN_SOLVED_ROWS, MIN_POSITIVE * n_known):
             continue
         center = middle(present)
-        scale = distance(present - center, NEAR_FRACTION) or float(present.std())
+        near, far = distances(present - center)
+        scale = near or float(present.std())
         if 1e-150 < scale < 1e150:
             scaled = np.where(missing, 0.0, (own - center) / scale)
-            yield Feature(j, UNLISTED, scaled, missing if len(present) < len(own) else None, scale)
+            yield Feature(
+                j, UNLISTED, scaled, missing if len(present) < len(own) else None, scale, near / scale, far / scale
+            )
 
 
 def _values(cells: Cells, values: Sequence[int], some: Indices) -> Iterator[Feature]:
@@ -251,17 +259,15 @@ def _fitted(cells: Cells, target: Feature, partners: list[Feature], some: Indice
         x = np.array([partner.scaled[present] for partner in partners])
         weights, rest = _least_squares(y, x)
         near = distance(rest, NEAR_FRACTION)
-        spread = distance(y - middle(y), NEAR_FRACTION)
-        if near > MAX_SPREAD * spread:
+        if near > MAX_SPREAD * target.near:
             return None
-        least = MIN_TERM * max(near, 1e-6 * spread)
-        terms = [distance(w * own, FAR_FRACTION) for w, own in zip(weights, x, strict=True)]
-        kept = [partner for partner, size in zip(partners, terms, strict=True) if size > least]
+        least = MIN_TERM * max(near, 1e-6 * target.near)
+        kept = [own for own, weight in zip(partners, weights.tolist(), strict=True) if abs(weight) * own.far > least]
         if len(kept) == len(partners):
             break
         partners = kept
     raw = [float(w) * target.scale / partner.scale for w, partner in zip(weights, partners, strict=True)]
-    return _related(cells, target, partners, raw, spread * target.scale, is_log)
+    return _related(cells, target, partners, raw, target.near * target.scale, is_log)
 
 
 def _present(features: list[Feature]) -> Indices:
@@ -307,7 +313,7 @@ def _related(
         "constant": constant,
     }
     # As if the column were independent of its partners: each row has the value of another.
-    unrelated = rest - values + values[np.random.default_rng(0).permutation(len(values))]
+    unrelated = rest - values + values[shuffled(len(values))]
     found = measured(relation, values, rest, unrelated, rows, spread)
     return _of_products(cells, target.column, found, rest, unrelated, rows, relation) if is_log else found
 

@@ -35,12 +35,16 @@ def candidates(cells: Cells, columns: Sequence[int]) -> Iterator[Candidate]:
     quantiles = {j: own[(probabilities * (len(own) - 1)).astype(int)] for j, own in present.items()}
     for a in columns:
         for b in columns:
-            if a == b or kinds[a] != kinds[b] or (quantiles[a] > quantiles[b]).any():
+            if a == b or kinds[a] != kinds[b] or present[a][-1] <= present[b][0]:  # the ranges do not overlap
+                continue
+            if (quantiles[a] > quantiles[b]).any():
                 continue
             low, high = cells.numbers(a), cells.numbers(b)
+            broken = np.flatnonzero(low > high)
+            if len(broken) > MAX_BROKEN_FRACTION * len(low):  # most pairs are told by this
+                continue
             n_rows = int(np.sum(~np.isnan(low) & ~np.isnan(high)))
             fraction = fraction_above(present[a], present[b])
-            broken = np.flatnonzero(low > high)
             expected, is_rare = fraction * n_rows, len(broken) <= MAX_BROKEN_FRACTION * n_rows
             least, lift = MIN_EXPECTED_FRACTION.get(kinds[a], ELSE_EXPECTED_FRACTION), MIN_ORDER_LIFT[kinds[a]]
             if fraction >= least and is_rare and may_be_kept(expected, len(broken), lift):
