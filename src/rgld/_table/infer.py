@@ -23,11 +23,11 @@ from .infer_numbers import (
     NO_VALUE,
     SUSPECTED,
     Learned,
+    boolean_if_binary,
     large_note,
     learn_numbers,
     stamps_of,
     with_gaps,
-    without_quantity,
 )
 from .infer_strings import category_column, code_column, learn_strings
 from .summary import ColumnSummary
@@ -183,7 +183,7 @@ def _learn(
     values = raw.values.astype(np.float64)
     column = Column(name, kind)
     if kind == "number" and asked is None:
-        column = without_quantity(column, values)
+        column = boolean_if_binary(column, values)
     learned = learn_numbers(column, values, asked, summary, n_rows)
     if asked is None and learned[0].kind == "number" and (why := codes.why_codes(name, values, n_rows)):
         return code_column(raw, why, summary), 0.0

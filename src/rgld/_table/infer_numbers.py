@@ -81,7 +81,7 @@ def stamps_of(raw: RawColumn, asked: str | None) -> Column | None:
     return Column(raw.name, "duration" if time_format == CLOCK_DIGITS else "time", time_format=time_format)
 
 
-def without_quantity(column: Column, values: Float64s) -> Column:
+def boolean_if_binary(column: Column, values: Float64s) -> Column:
     """Return a column of numbers, as one of true/false values if all are 0 and 1."""
     return replace(column, kind="boolean") if codes.are_bools(values) else column
 

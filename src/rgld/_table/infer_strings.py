@@ -15,7 +15,7 @@ from ..exceptions import TableError
 from . import cells, codes
 from .columns import RawColumn, as_strings, at_places
 from .encoding import KIND_PLURALS, MAX_LISTED_VALUES, Column, numbers_of_strings
-from .infer_numbers import Learned, learn_numbers, stamps_of, without_quantity
+from .infer_numbers import Learned, boolean_if_binary, learn_numbers, stamps_of
 from .styles import find_style
 from .summary import ColumnSummary
 
@@ -51,7 +51,7 @@ def learn_strings(raw: RawColumn, asked: str | None, summary: ColumnSummary | No
         )
         column = replace(column, note=note, n_unread=int(counts[unread].sum()))
     if asked is None and column.kind == "number":
-        column = without_quantity(column, values)
+        column = boolean_if_binary(column, values)
     sampled = at_places(numbers_of_strings(column, raw.strings), raw.values.astype(np.int64))
     if summary is not None:
         summary = replace(
