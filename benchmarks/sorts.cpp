@@ -48,7 +48,7 @@ void time_sort(const char* what, size_t n, Value&& value) {
         std::sort(copy.begin(), copy.end());
     });
     const double by_digits =
-        microseconds(tables, [&](const auto& table) { copy = table, sort_by_digits(copy, buffer, 0, ordered_key<T>); });
+        microseconds(tables, [&](const auto& table) { copy = table, sort_by_digits<8 * sizeof(T)>(copy, buffer, 0, ordered_key<T>); });
     print(what, n, now, "std::sort", by_std);
     print(what, n, now, "digits of all bits", by_digits);
 }

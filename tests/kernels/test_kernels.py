@@ -270,7 +270,7 @@ def test_sorted_columns(kind, n, dtype):
     assert actual[3, 0] == actual[4, 0] == -np.inf
 
 
-@pytest.mark.parametrize("kind", ["normal", "discrete", "duplicates", "constant", "huge", "far"])
+@pytest.mark.parametrize("kind", ["normal", "discrete", "duplicates", "constant", "huge", "far", "log-normal"])
 @pytest.mark.parametrize("n", [2, 65, 700, EXACT_CDF_SIZE, EXACT_CDF_SIZE + 1])
 def test_training_rows_are_ranked_as_other_rows_are(kind, n):
     # Sorting tells the ranks of the training rows of a short table: they must be those that a lookup finds.
