@@ -19,8 +19,8 @@ import polars as pl
 from rgld import RGLD, Check
 from rgld._drift.sequence import Watch
 
-N_TRAINING, N_NEW, N_MODELS, N_TABLES = 1000, 400, 200, 20
-"""Every source has 200 models of 1,000 rows, each with 20 ordinary tables of 400 rows: 4,000 tables. The tables of a
+N_TRAINING, N_NEW, N_MODELS, N_TABLES = 1000, 400, 200, 10
+"""Every source has 200 models of 1,000 rows, each with 10 ordinary tables of 400 rows: 2,000 tables. The tables of a
 model share its held-out rows: if these are unusual, many of them give an alarm. So many models count, not tables."""
 ALPHA = 0.01
 N_CHANGED = 100

@@ -392,7 +392,8 @@ def others(model: Path, python: str) -> list[list[str]]:
             if _wait(8124, process):
                 bodies = (json.dumps({"dataframe_records": json.loads(rows(n))}).encode() for n in (1, 1000))
                 lines.append(_line("MLflow's scoring server", 8124, process.pid, "/invocations", *bodies))
-            os.killpg(process.pid, signal.SIGTERM)
+            with contextlib.suppress(ProcessLookupError):  # it has ended by itself
+                os.killpg(process.pid, signal.SIGTERM)
             process.wait()
     return lines
 

@@ -180,6 +180,8 @@ def number_evidence(relations: Relations, i: int, cells: Cells, rows: slice) -> 
 
 def _beyond(size: Float64s, limit: float, decade: float, strength: float) -> tuple[Indices, Float64s]:
     found = np.flatnonzero(size > limit)  # false for NaN: a row with a missing cell breaks nothing
+    if not len(found):
+        return found, np.empty(0)
     with np.errstate(over="ignore"):  # infinitely far is as far as the strength
         evidence = (size[found] - limit) / decade
     return found, np.minimum(evidence, strength)
@@ -204,13 +206,16 @@ def beside_curve(
 ) -> Float64s:
     """Return (x - center(p)) / above(p), of values below the center / below(p); or only center(p)."""
     place = np.searchsorted(knot, beside).clip(1, len(knot) - 1) - 1
-    share = ((beside - knot[place]) / np.diff(knot)[place]).clip(0.0, 1.0)
-    expected: Float64s = center[place] + share * np.diff(center)[place]
+    after = place + 1
+    share = ((beside - knot[place]) / (knot[after] - knot[place])).clip(0.0, 1.0)
+    expected: Float64s = center[place] + share * (center[after] - center[place])
     if is_expected:
         return expected
     apart = values - expected
     unit = np.where(
-        apart < 0.0, below[place] + share * np.diff(below)[place], above[place] + share * np.diff(above)[place]
+        apart < 0.0,
+        below[place] + share * (below[after] - below[place]),
+        above[place] + share * (above[after] - above[place]),
     )
     rest: Float64s = apart / unit
     return rest
