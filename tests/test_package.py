@@ -8,6 +8,7 @@ import sys
 import types
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import rgld
@@ -26,6 +27,27 @@ def test_the_command_starts_without_scikit_learn():
     pytest.importorskip("typer", reason="the command needs the extra 'cli'")
     code = "import sys, rgld.cli._app; print(sorted({'sklearn', 'scipy'} & set(sys.modules)))"
     assert run(code).stdout.strip() == "[]"
+
+
+def test_a_command_with_a_model_needs_no_scikit_learn(tmp_path):
+    """Its import takes longer than the command's work."""
+    pytest.importorskip("polars", reason="the command needs the extra 'cli'")
+    rng = np.random.default_rng(0)
+    (tmp_path / "t.csv").write_text("a,b\n" + "\n".join(f"{x:.3f},{x * x:.3f}" for x in rng.normal(size=300)) + "\n")
+    for arguments, needed in (
+        (["fit", "t.csv", "--model", "m.rgld"], {"scipy"}),
+        (["info", "m.rgld"], set()),
+        (["score", "t.csv", "--model", "m.rgld"], {"scipy"}),
+        (["check", "t.csv", "--model", "m.rgld"], {"scipy"}),
+    ):
+        code = (
+            f"import os, sys; os.chdir({str(tmp_path)!r}); from rgld.cli._app import run\n"
+            f"try: run({arguments})\n"
+            "except SystemExit as end: print(end.code, sorted({'sklearn', 'pandas', 'scipy'} & set(sys.modules)))"
+        )
+        words = run(code).stdout.splitlines()[-1]
+        assert words.startswith("0 ") and not {"sklearn", "pandas"} & set(re.findall(r"'(\w+)'", words)), arguments
+        assert set(re.findall(r"'(\w+)'", words)) <= needed, arguments
 
 
 def test_import_loads_nothing_heavy():

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 from .exceptions import CalibrationError, ModelFileError, ParameterError, RGLDError, TableError, TableWarning
 
 if TYPE_CHECKING:
-    from ._detector import RGLD, load
     from ._drift.verdict import Check
+    from ._estimator import RGLD, load
     from ._explain.explanation import Explanation
     from ._model.scores import BranchScores
 
@@ -31,10 +31,9 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Load the detector, and scikit-learn with it, when it is first asked for: `import rgld` alone takes no time."""
     if name in __all__:
-        from . import _detector
-        from ._explain import explanation
+        from . import _detector, _estimator
 
-        return getattr(explanation if name == "Explanation" else _detector, name)
+        return getattr(_estimator if name in ("RGLD", "load") else _detector, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

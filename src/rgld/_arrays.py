@@ -1,6 +1,7 @@
 """Types of arrays, named once; and how the arrays of a model are described."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,3 +41,10 @@ class Array:
     """The first version of the model file that holds it ..."""
     before: float = 0.0
     """... and the value of all its elements in earlier versions."""
+
+
+def normal_quantiles(levels: Any) -> Any:
+    """Return the quantiles of the standard normal distribution at these levels."""
+    from scipy.special import ndtri  # imported here: it takes long, and tables of numbers are scored without it
+
+    return ndtri(levels)

@@ -1,17 +1,18 @@
-"""The estimator: the paper's Algorithm 1 as a scikit-learn outlier detector.
+"""The detector: the paper's Algorithm 1 with its parameters and methods.
 
 In: a table. Out: scores and decisions. This module holds parameters, docstrings and thin methods only: the fit is in
 `_fit/algorithm.py`, scores are in `_kernels`, explanations in `_explain`, files in `_modelfile`.
+
+`_estimator.py` makes a scikit-learn estimator of it, which is what users have. The command uses `Detector` itself:
+scikit-learn takes a second to import.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, OutlierMixin
-from sklearn.utils.validation import check_is_fitted
 
 from ._arrays import Bools, Float64s, Int64s
 from ._drift.sequence import Watch
@@ -27,118 +28,16 @@ from ._kernels.scoring import score_part, score_rows, table_scores
 from ._model.model import Model
 from ._model.scores import BranchScores, anomaly_score
 from ._modelfile.model import SavedDetector, load_detector, save_detector
-from ._params import PRESETS, Parameters
+from ._params import CONSTRAINTS, PRESETS, Parameters
 from ._table.frames import collected, origin_of, with_columns
 from ._table.schema import Schema, read_training_table
 from ._threshold import check_fdr, conformal_p_values, require_calibration, select_by_fdr
 
+AnyDetector = TypeVar("AnyDetector", bound="Detector")
 
-class RGLD(OutlierMixin, BaseEstimator):
-    """Randomized global-local density estimation: an unsupervised anomaly detector for tables.
 
-    The detector looks at the table through many random views, projections of some of the columns. A view asks whether
-    a row is in a sparse region (global branch), or whether it is far from its nearest reference rows (local branch).
-    The answers are ranked among those of the training rows, and averaged. The defaults are those of the paper (arXiv
-    2606.28970); `RGLD.plus()` is more accurate. A row's score depends only on the row and the fitted model, to the bit:
-    not on the other rows scored with it, on their order or on `n_jobs`.
-
-    Parameters
-    ----------
-    n_global_views : int, default=40
-        Views of the global density branch; 0 leaves the branch out.
-    n_local_views : int, default=10
-        Views of the local neighbour branch; 0 leaves the branch out.
-    n_random_features : int, default=10
-        Random cosine features per view and bandwidth.
-    bandwidth_multipliers : tuple of float, default=(0.25, 0.5, 1.0, 2.0)
-        Kernel bandwidths, as multiples of the median distance between rows in the view.
-    n_bandwidth_pairs : int, default=8192
-        Number of row pairs for that median.
-    n_references : int, default=400
-        Reference rows of each local view: training rows chosen at random. If the table has fewer rows, all of them.
-    n_neighbors : int, default=10
-        Nearest references whose distances count (root mean square); below `n_references`.
-    feature_fraction : float or tuple of float, default=0.3
-        Fraction of the columns that a view looks at; of several fractions, the views take turns.
-    min_features : int, default=3
-        A view looks at no fewer columns than this (at all columns, if the table has fewer).
-    max_features : int or None, default=None
-        A view looks at no more columns than this (leverage views look at all): bounds the time for wide tables.
-    projection_dim : int or "auto", default="auto"
-        Dimensions that a view projects to. "auto" is the paper's rule: 2, 5, 8, 12, 16 for up to 3, 20, 40, 100
-        and more columns; for an orthogonal projection twice that, but not more than 16 or the view's columns.
-    projection : {"gaussian", "orthogonal"}, default="gaussian"
-        Kind of random projection: independent normal entries, or orthogonal directions, which keep distances better.
-    preprocessing : str or tuple of str, default="auto"
-        Scaling of the columns: "standard", "robust", "quantile", "arcsinh" or "arcsinh-standard"; of several, the views
-        take turns. "auto" chooses one of the first three from the training columns, see `preprocessing_`.
-    aggregation : {"rank", "standard"}, default="rank"
-        How view scores are made comparable before they are averaged. "rank": by their rank among the training rows.
-        "standard": in standard deviations from the training rows' mean, clipped to [-4, 8] (in local views, of the
-        logarithm of the distance). Unlike a rank, this says how far out a row is.
-    global_score : {"support", "leverage"}, default="support"
-        What a global view asks. "support": the paper's density estimate by random features. "leverage": whether the
-        random features of a row, computed from all columns, are unusual given how they vary together.
-    ridge : float, default=0.02
-        Of leverage views: added to the variance of every feature.
-    whitening : float or tuple of float, default=0.0
-        Of local views: makes projected coordinates uncorrelated, so that a row which breaks a dependency between
-        columns is far from others. The value is a ridge, as a fraction of the mean variance; 0 leaves a view as it is.
-        Of several values, the views take turns.
-    trim : float in [0, 0.9], default=0.0
-        Fraction of the training rows, the most anomalous ones by a first cheap pass, that the local branch does not
-        learn from; for the global branch half of it. 0 for tables without anomalies.
-    relations : bool, default=False
-        Whether relations between columns are learned (docs/relations.md): sums and products of numbers, the order of
-        two dates, which value goes with which. A row that clearly breaks one gets a high score.
-    local_weight : float in (0, 1), default=0.5
-        Weight of the local branch in the anomaly score; the weight of the global branch is 1 minus this.
-    columns : dict of str to {"number", "category", "time", "drop"} or None, default=None
-        How to read columns, by name. All other columns are read by the rules of docs/tables.md.
-    na_values : list of str or number, dict of str to such lists, or None, default=None
-        Values that mean missing, in all columns or by column name, such as `{"height": [-999]}`; only for tables with
-        column names. New rows are read in the same way.
-    calibration_fraction : float in [0, 0.9], default=0.0
-        Fraction of the training rows (at most 50,000 rows) held out of the model to calibrate `p_values` and `select`.
-        With 0, these two methods raise an error.
-    contamination : "auto" or float in (0, 0.5], default="auto"
-        Fraction of the training rows to call outliers. "auto": rows with an anomaly score above 0.95, which are 0.5 %
-        to 5 % of the training rows with two branches, about 5 % with one, and none in a table of up to 10 rows.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of everything random. The same integer gives the same model; None gives a new model each time.
-    n_jobs : int or None, default=None
-        Number of threads, as in joblib. None means all cores that the process may use, but one inside a worker of
-        joblib, Dask, Spark or multiprocessing. The result does not depend on it.
-
-    Attributes
-    ----------
-    preprocessing_ : str or tuple of str
-        The scaling, or the scalings, that were used.
-    offset_ : float
-        `decision_function` is `score_samples` minus this.
-    n_features_in_ : int
-        Number of columns of the training table.
-    feature_names_in_ : ndarray of str
-        Names of these columns, if the table had names.
-    columns_ : tuple of Column
-        How each column is read: its name, kind and note.
-    relations_ : tuple of Relation
-        The relations between columns that the model has, the strongest first; empty without `relations`.
-    model_ : Model
-        The frozen model.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rgld import RGLD
-    >>> X = np.random.default_rng(0).normal(size=(500, 4))
-    >>> X[7] = 6.0
-    >>> detector = RGLD(random_state=0).fit(X)
-    >>> int(detector.anomaly_score(X).argmax())
-    7
-    >>> int(detector.predict(X)[7])
-    -1
-    """
+class Detector:
+    """`rgld.RGLD` without scikit-learn's base class: the same parameters, methods and scores."""
 
     _stream: Stream | None = None
     """What `partial_fit` keeps between calls; None after other fits."""
@@ -204,6 +103,7 @@ class RGLD(OutlierMixin, BaseEstimator):
     def fast(cls, **parameters: Any) -> Self:
         """Return the paper's RGLD-Fast: half the views, random features and references. Keywords overrule its settings.
 
+        >>> from rgld import RGLD
         >>> RGLD.fast(random_state=0)
         RGLD(n_global_views=20, n_local_views=5, n_random_features=5, n_references=200,
              random_state=0)
@@ -217,6 +117,7 @@ class RGLD(OutlierMixin, BaseEstimator):
         It does not learn from the training rows that look most anomalous to a first, cheap pass, and it has many local
         views in three scalings, a few leverage views in place of the paper's global views, and relations.
 
+        >>> from rgld import RGLD
         >>> RGLD.plus(random_state=0).n_local_views
         72
         """
@@ -229,6 +130,7 @@ class RGLD(OutlierMixin, BaseEstimator):
         It trusts every training row: a row is anomalous if it is far from the nearest of a thousand references, see
         docs/plus.md.
 
+        >>> from rgld import RGLD
         >>> RGLD.novelty(random_state=0).n_references
         1000
         """
@@ -326,7 +228,7 @@ class RGLD(OutlierMixin, BaseEstimator):
     @property
     def relations_(self) -> tuple[Relation, ...]:
         """The relations between columns, the strongest first; see docs/relations.md."""
-        check_is_fitted(self)
+        require_fitted(self)
         return relations_of(self.model_)
 
     def branch_scores(self, X: ArrayLike) -> BranchScores:
@@ -339,7 +241,7 @@ class RGLD(OutlierMixin, BaseEstimator):
         in [0, 1), is above 0 for a row with a missing value where none was in training (docs/tables.md). Its anomaly
         score is at least 0.995 - (1 - gap_score).
         """
-        check_is_fitted(self)
+        require_fitted(self)
         return score_part(self, X)
 
     def anomaly_score(self, X: ArrayLike) -> Float64s:
@@ -376,7 +278,7 @@ class RGLD(OutlierMixin, BaseEstimator):
         random_state : int, Generator or None
             If it is given, ties are broken at random: p-values of ordinary rows are then exactly uniform.
         """
-        check_is_fitted(self)
+        require_fitted(self)
         calibration = require_calibration(self.model_.calibration)
         rng = None if random_state is None else np.random.default_rng(random_state)
         return conformal_p_values(calibration, self.anomaly_score(X), rng)
@@ -398,6 +300,7 @@ class RGLD(OutlierMixin, BaseEstimator):
         list. All other methods return NumPy arrays.
 
         >>> import pandas as pd
+        >>> from rgld import RGLD
         >>> table = pd.DataFrame({"a": np.arange(100.0) ** 2, "b": np.arange(100.0) % 7})
         >>> detector = RGLD(random_state=0).fit(table)
         >>> detector.with_scores(pd.DataFrame({"a": [-9e5], "b": [3.0]}, index=["x"]))["outlier"]
@@ -428,12 +331,13 @@ class RGLD(OutlierMixin, BaseEstimator):
 
         Examples
         --------
+        >>> from rgld import RGLD
         >>> X = np.random.default_rng(0).normal(size=(2000, 3))
         >>> detector = RGLD.fast(calibration_fraction=0.2, random_state=0).fit(X)
         >>> detector.check(X[:500] + [0, 0, 3]).reasons[0]
         'column 2: median 2.99 instead of -0.01718'
         """
-        check_is_fitted(self)
+        require_fitted(self)
         check_alpha(alpha)
         model: Model = self.model_
         table = Schema.of_fitted(self).read(X, unused=model.encoding.dropped)
@@ -445,6 +349,7 @@ class RGLD(OutlierMixin, BaseEstimator):
 
         See `rgld.Explanation` and docs/explanations.md for what a contribution is.
 
+        >>> from rgld import RGLD
         >>> X = np.random.default_rng(0).normal(size=(500, 4))
         >>> explanation = RGLD.plus(random_state=0).fit(X).explain([[0.0, 9.0, 0.0, 0.0]])
         >>> explanation.top(1)
@@ -452,20 +357,12 @@ class RGLD(OutlierMixin, BaseEstimator):
         >>> explanation.reasons(0, n_columns=1)
         ['column 1 = 9 is far above usual (usually -1.921 to 1.636)']
         """
-        check_is_fitted(self)
+        require_fitted(self)
         model: Model = self.model_
         table = Schema.of_fitted(self).read(X, shown=model.encoding.dropped)
         matrix = table.encode(model.encoding)
         scores = score_rows(model, table, matrix, self.n_jobs)
         return explain_rows(model, table, matrix, scores, self.n_jobs, -self.offset_, origin_of(X))
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "model_")  # a stream of one row has columns, but no model yet
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted detector to a file that `rgld.load` reads.
@@ -473,12 +370,12 @@ class RGLD(OutlierMixin, BaseEstimator):
         An existing file is replaced only after the new one is complete. The file holds no code, but some training rows,
         column names and the values of categories: treat it as you treat the training table.
         """
-        check_is_fitted(self)
+        require_fitted(self)
         schema = Schema.of_fitted(self)
-        save_detector(SavedDetector(self.get_params(deep=False), schema, self.offset_, self.model_, self._stream), path)
+        save_detector(SavedDetector(given_parameters(self), schema, self.offset_, self.model_, self._stream), path)
 
 
-def fit_and_score(detector: RGLD, X: ArrayLike) -> Float64s:
+def fit_and_score(detector: Detector, X: ArrayLike) -> Float64s:
     """Fit a detector and return the anomaly scores of the training rows, which the fit computes anyway."""
     parameters = Parameters.of(detector)
     schema, table = read_training_table(X, unused=parameters.dropped_columns)
@@ -488,7 +385,7 @@ def fit_and_score(detector: RGLD, X: ArrayLike) -> Float64s:
     return fitted.scores
 
 
-def fit_in_passes(detector: RGLD, executor: Executor) -> None:
+def fit_in_passes(detector: Detector, executor: Executor) -> None:
     """Fit a detector on a table in parts, in passes that an executor runs: batch by batch, or on a cluster."""
     parameters = Parameters.of(detector)
     schema = Schema.of(executor.example())
@@ -499,15 +396,27 @@ def _decide(decision: Float64s) -> Int64s:
     return np.where(decision < 0, -1, 1)
 
 
-def load(path: str | PathLike[str]) -> RGLD:
-    """Return the fitted detector that `RGLD.save` wrote. Its scores are the same to the bit.
+def require_fitted(detector: Detector) -> None:
+    """Raise scikit-learn's `NotFittedError` if a detector is not fitted."""
+    if not hasattr(detector, "model_"):
+        from sklearn.utils.validation import check_is_fitted
 
-    Raises
-    ------
-    ModelFileError
-        If the file is damaged, cut, not a model file, or hostile. Nothing in a file is ever executed.
-    """
+        check_is_fitted(detector)
+
+
+def given_parameters(detector: Detector) -> dict[str, Any]:
+    """Return the parameters as they were given, by name in alphabetical order; scikit-learn's `get_params`."""
+    return {name: getattr(detector, name) for name in sorted(CONSTRAINTS)}
+
+
+def load(path: str | PathLike[str]) -> Detector:
+    """Return the fitted detector of a model file; `rgld.load` returns it as an estimator."""
+    return restored(Detector, path)
+
+
+def restored(kind: type[AnyDetector], path: str | PathLike[str]) -> AnyDetector:
+    """Return the fitted detector of a model file as a detector of this class."""
     saved = load_detector(path)
-    detector = RGLD(**saved.parameters)
+    detector = kind(**saved.parameters)
     detector._keep(saved.schema, Fitted(saved.model, saved.offset), saved.stream)
     return detector

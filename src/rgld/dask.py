@@ -31,7 +31,8 @@ from dask.sizeof import sizeof
 from dask.utils import ensure_dict
 from sklearn.utils.validation import check_is_fitted
 
-from ._detector import RGLD, fit_in_passes
+from ._detector import fit_in_passes
+from ._estimator import RGLD
 from ._fit.in_passes import Executor
 from ._fit.states import Mergeable
 from ._fit.steps import State, Step, merged

@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ._arrays import Float64s
-from ._detector import RGLD
+from ._estimator import RGLD
 from .exceptions import ParameterError, TableError
 
 __all__ = ["register"]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from . import _detector
+from . import _detector, _estimator
 from ._arrays import Float64s
 from ._explain.explanation import Explanation
 from ._params import CONSTRAINTS
@@ -120,21 +120,21 @@ class RGLD(BaseDetector):
     @classmethod
     def fast(cls, **parameters: Any) -> Self:
         """Return the paper's RGLD-Fast, see `rgld.RGLD.fast`. Keywords overrule its settings."""
-        return cls._preset(_detector.RGLD.fast(), parameters)
+        return cls._preset(_estimator.RGLD.fast(), parameters)
 
     @classmethod
     def plus(cls, **parameters: Any) -> Self:
         """Return the most accurate configuration, see `rgld.RGLD.plus`. Keywords overrule its settings."""
-        return cls._preset(_detector.RGLD.plus(), parameters)
+        return cls._preset(_estimator.RGLD.plus(), parameters)
 
     @classmethod
     def novelty(cls, **parameters: Any) -> Self:
         """Return the configuration for training tables with hardly any anomalies, see `rgld.RGLD.novelty`. Keywords
         overrule its settings."""
-        return cls._preset(_detector.RGLD.novelty(), parameters)
+        return cls._preset(_estimator.RGLD.novelty(), parameters)
 
     @classmethod
-    def _preset(cls, preset: _detector.RGLD, parameters: dict[str, Any]) -> Self:
+    def _preset(cls, preset: _estimator.RGLD, parameters: dict[str, Any]) -> Self:
         settings = preset.get_params()
         del settings["contamination"]  # the default is PyOD's, not the preset's
         return cls(**{**settings, **parameters})
@@ -146,7 +146,7 @@ class RGLD(BaseDetector):
         """
         fraction = self._fraction()
         settings = {name: value for name, value in self.get_params(deep=False).items() if name != "contamination"}
-        detector = _detector.RGLD(**settings, contamination="auto" if fraction is None else fraction)
+        detector = _estimator.RGLD(**settings, contamination="auto" if fraction is None else fraction)
         scores = _detector.fit_and_score(detector, X)
         self._set_n_classes(y)
         self.decision_scores_ = scores

@@ -27,7 +27,8 @@ except ImportError as error:
     raise ImportError("rgld.spark needs PySpark and PyArrow: pip install 'rgld[spark]'.") from error
 from sklearn.utils.validation import check_is_fitted
 
-from ._detector import RGLD, fit_in_passes, load
+from ._detector import fit_in_passes
+from ._estimator import RGLD, load
 from ._fit.in_passes import Executor
 from ._fit.packing import pack, unpack
 from ._fit.steps import BLOCK_ROWS, State, Step, merged

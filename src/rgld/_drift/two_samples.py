@@ -6,9 +6,9 @@ exchangeability, P(p <= t) <= t.
 
 from functools import lru_cache
 from math import e
+from typing import Any
 
 import numpy as np
-from scipy.special import gammaln
 
 from .._arrays import Float64s, Int64s
 
@@ -74,7 +74,7 @@ def shares_p_value(k: int, n: int, other_k: int, other_n: int) -> float:
 
 def _log_choose(n: int, k: Int64s | int) -> Float64s:
     """Return the logarithm of the number of ways to choose k of n."""
-    logarithm: Float64s = gammaln(n + 1) - gammaln(np.add(k, 1)) - gammaln(np.subtract(n, k) + 1)
+    logarithm: Float64s = _log_gamma(n + 1) - _log_gamma(np.add(k, 1)) - _log_gamma(np.subtract(n, k) + 1)
     return logarithm
 
 
@@ -88,7 +88,7 @@ def beyond_p_value(k: int, n: int, other_n: int) -> float:
 
 def _log_falling(n: int, k: int) -> Float64s:
     """Return log n (n - 1) ... (n - k + 1)."""
-    logarithm: Float64s = gammaln(n + 1) - gammaln(n - k + 1)
+    logarithm: Float64s = _log_gamma(n + 1) - _log_gamma(n - k + 1)
     return logarithm
 
 
@@ -106,3 +106,9 @@ def corrected(p_values: Float64s) -> Float64s:
     result = np.empty(n)
     result[order] = np.minimum(stepped, 1.0)
     return result
+
+
+def _log_gamma(x: Any) -> Any:
+    from scipy.special import gammaln  # imported here: it takes long, and only a comparison of tables needs it
+
+    return gammaln(x)

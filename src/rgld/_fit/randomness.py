@@ -9,10 +9,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
-from scipy.stats import qmc
 
-from .._arrays import Float32s, Float64s, Int64s
+from .._arrays import Float32s, Float64s, Int64s, normal_quantiles
 from .._table.hashing import integer_hashes
 
 GLOBAL, LOCAL, FIRST_PASS = range(3)
@@ -60,7 +58,7 @@ def sobol_points(rng: np.random.Generator, n_points: int, n_dims: int) -> Float6
     """
     size = int(n_points - 1).bit_length()
     if n_points > MAX_FEW_POINTS:
-        points: Float64s = qmc.Sobol(n_dims, rng=rng).random_base2(size)[:n_points]
+        points: Float64s = _engine(n_dims, rng=rng).random_base2(size)[:n_points]
         return points
     own = rng.spawn(1)[0]  # as the engine does
     flips = own.integers(2, size=(n_dims, SOBOL_BITS), dtype=np.uint32)[:, ::-1]
@@ -72,10 +70,16 @@ def sobol_points(rng: np.random.Generator, n_points: int, n_dims: int) -> Float6
     return points.T[:n_points]
 
 
+def _engine(n_dims: int, **options: Any) -> Any:
+    from scipy.stats import qmc  # imported here: it takes long, and only a fit needs it
+
+    return qmc.Sobol(n_dims, **options)
+
+
 @lru_cache(maxsize=16)
 def _plain_sobol_bits(n_dims: int, size: int) -> Float32s:
     """Return the bits of the first 2^size Sobol points before scrambling, shape (n_dims, 2^size, SOBOL_BITS)."""
-    whole = qmc.Sobol(n_dims, scramble=False).random_base2(size).T * 2.0**SOBOL_BITS
+    whole = _engine(n_dims, scramble=False).random_base2(size).T * 2.0**SOBOL_BITS
     places = np.arange(SOBOL_BITS, dtype=np.uint32)[::-1]
     bits: Float32s = (whole.astype(np.uint32)[..., None] >> places & 1).astype(np.float32)
     return bits
@@ -89,7 +93,7 @@ def shifted_normals(points: Float64s, shifts: Float64s) -> Float64s:
     rotation), so that one set of points serves all views.
     """
     shifted = (points + shifts[:, None, :]) % 1.0
-    normals: Float64s = ndtri(np.clip(shifted, SMALLEST_POINT, 1.0 - SMALLEST_POINT))
+    normals: Float64s = normal_quantiles(np.clip(shifted, SMALLEST_POINT, 1.0 - SMALLEST_POINT))
     return normals
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from .._arrays import Float32s, Floats, Integers
@@ -48,6 +47,8 @@ class Blocks:
         if min(self.n_threads, len(starts)) == 1:
             yield from map(call, starts)
         else:
+            from joblib import Parallel, delayed  # imported here: it takes long, and the native kernels do not need it
+
             parallel = Parallel(n_jobs=self.n_threads, require="sharedmem", return_as="generator")
             yield from parallel(delayed(call)(start) for start in starts)
 

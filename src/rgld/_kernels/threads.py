@@ -8,9 +8,6 @@ import multiprocessing
 import sys
 import threading
 
-from joblib import cpu_count
-from joblib.parallel import get_active_backend
-
 SHORT_TABLE_ROWS = 768
 """Tables of up to this many rows use one thread: a second one, or asking how many are allowed, would take longer."""
 
@@ -22,6 +19,9 @@ def threads_for(n_rows: int, n_jobs: int | None) -> int:
 
 def n_threads(n_jobs: int | None) -> int:
     """Return the number of threads for `n_jobs`; as in joblib, -1 means all cores, -2 all but one, and so on."""
+    from joblib import cpu_count  # imported here: it takes long, and short tables do not need it
+    from joblib.parallel import get_active_backend
+
     if n_jobs is not None:
         return int(n_jobs) if n_jobs > 0 else max(1, cpu_count() + 1 + int(n_jobs))
     backend, configured = get_active_backend()

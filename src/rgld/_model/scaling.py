@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-from scipy.special import ndtri
 
-from .._arrays import Float32s, Float64s, Floats
+from .._arrays import Float32s, Float64s, Floats, normal_quantiles
 from .fields import Array
 
 LARGEST_VALUE = 1e9
@@ -90,7 +89,7 @@ def normal_score(values: Floats, quantiles: Float64s) -> Float64s:
     knots, first, count = np.unique(quantiles, return_index=True, return_counts=True)
     levels = (first + 0.5 * (count - 1)) / max(1, len(quantiles) - 1)
     end = 0.5 / len(quantiles)
-    normal = ndtri(np.clip(levels, end, 1.0 - end))
+    normal = normal_quantiles(np.clip(levels, end, 1.0 - end))
     if len(knots) == 1:
         return np.full(len(values), normal[0])
     x = np.clip(np.asarray(values, dtype=np.float64), knots[0], knots[-1])

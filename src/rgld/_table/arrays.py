@@ -11,7 +11,6 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_array
 
 from .._arrays import Floats, Objects
 from ..exceptions import TableError
@@ -22,6 +21,8 @@ def read_matrix(X: Any, min_rows: int, first_row: int = 0) -> Floats:
 
     Of a part of a longer table, `first_row` is the index of its first row, by which errors name rows.
     """
+    from sklearn.utils.validation import check_array  # imported here: it takes long, and frames do not need it
+
     _check_array(X, first_row)
     with np.errstate(over="ignore"):  # a longer float beyond float64 becomes infinite, and is refused as such
         matrix: Floats = check_array(

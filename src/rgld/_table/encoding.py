@@ -11,9 +11,8 @@ from functools import cached_property
 from typing import Annotated
 
 import numpy as np
-from scipy.special import ndtri
 
-from .._arrays import Array, Bools, Float64s, Floats, Indices, Int64s
+from .._arrays import Array, Bools, Float64s, Floats, Indices, Int64s, normal_quantiles
 from ..exceptions import TableError
 from . import cells
 from .columns import RawColumn, as_strings, at_places, without_values
@@ -385,6 +384,6 @@ def indicator(holds: Bools, fraction: float) -> Float64s:
     as a number of the same rarity would lie. (With 0 and 1, standardized, the rows of a value that 4 % of the rows have
     would lie five standard deviations away from the others.)
     """
-    yes, no = ndtri(1.0 - 0.5 * fraction), ndtri(0.5 * (1.0 - fraction))
+    yes, no = normal_quantiles(1.0 - 0.5 * fraction), normal_quantiles(0.5 * (1.0 - fraction))
     scores: Float64s = np.where(holds, yes, no)
     return scores

@@ -27,6 +27,7 @@ from ._options import Fitting, Infinity, Reading
 
 if TYPE_CHECKING:
     from rgld import RGLD
+    from rgld._detector import Detector
 
 SPARK_CONNECT = "sc://"
 """What the address of a Spark Connect server begins with. Only the server needs Java."""
@@ -40,7 +41,7 @@ QUIET_SPARK: dict[str, Any] = {
 }
 
 
-def fit_on_dask(paths: Sequence[str], fitting: Fitting, detector: RGLD, address: str, reading: Reading) -> RGLD:
+def fit_on_dask(paths: Sequence[str], fitting: Fitting, detector: Detector, address: str, reading: Reading) -> Detector:
     """Fit a detector on files that the workers of a Dask cluster can read."""
     try:
         from dask.distributed import Client
@@ -61,17 +62,26 @@ def fit_on_dask(paths: Sequence[str], fitting: Fitting, detector: RGLD, address:
             raise TableError(f"The workers cannot read the files: {reason}") from error
 
 
-def _fit_frame(frames: Iterator[Any], fitting: Fitting, detector: RGLD) -> RGLD:
+def _fit_frame(frames: Iterator[Any], fitting: Fitting, detector: Detector) -> Detector:
     """Fit a detector on the workers of the current Dask client; if numbers are none, on the next frame."""
     import rgld.dask
 
+    estimator = _estimator(detector)
     for frame in frames:
         _check_columns(frame.columns, fitting)
         try:
-            return rgld.dask.fit(frame.drop(columns=fitting.set_aside), detector)
+            return rgld.dask.fit(frame.drop(columns=fitting.set_aside), estimator)
         except NotANumberError:
             continue
     raise AssertionError("strings are always read")
+
+
+def _estimator(detector: Detector) -> RGLD:
+    """Return an unfitted detector as scikit-learn's estimator, which Dask and Spark fit."""
+    from rgld import RGLD
+    from rgld._detector import given_parameters
+
+    return RGLD(**given_parameters(detector))
 
 
 def _cluster_frames(paths: Sequence[str], fitting: Fitting, reading: Reading) -> Iterator[Any]:
@@ -108,7 +118,7 @@ def _read_on_worker(path: str, names: list[str], number_columns: dict[str, Any],
     return pl.concat(frames).to_pandas() if frames else pl.DataFrame({name: [] for name in names}).to_pandas()
 
 
-def fit_on_spark(paths: Sequence[str], fitting: Fitting, detector: RGLD, master: str) -> RGLD:
+def fit_on_spark(paths: Sequence[str], fitting: Fitting, detector: Detector, master: str) -> Detector:
     """Fit a detector on Parquet files that the executors of a Spark master can read."""
     try:
         import rgld.spark
@@ -122,7 +132,7 @@ def fit_on_spark(paths: Sequence[str], fitting: Fitting, detector: RGLD, master:
         try:
             df = spark.read.parquet(*(str(Path(path).resolve()) for path in paths))
             _check_columns(df.columns, fitting)
-            return rgld.spark.fit(df.drop(*fitting.set_aside), detector)
+            return rgld.spark.fit(df.drop(*fitting.set_aside), _estimator(detector))
         except RGLDError:
             raise
         except Exception as error:  # Spark has many kinds

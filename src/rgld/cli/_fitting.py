@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-import rgld
 from rgld.exceptions import ParameterError, TableError
 
 from ._files import TableFile
@@ -20,17 +19,19 @@ from ._options import Fitting, Infinity, Preset
 from ._output import as_strings
 
 if TYPE_CHECKING:
-    from rgld import RGLD
     from rgld._arrays import Floats
+    from rgld._detector import Detector
 
 
-def make_detector(fitting: Fitting, calibrate: float = 0.0) -> RGLD:
+def make_detector(fitting: Fitting, calibrate: float = 0.0) -> Detector:
     """Return an unfitted detector."""
-    makers: dict[Preset, Callable[..., RGLD]] = {
-        Preset.paper: rgld.RGLD,
-        Preset.fast: rgld.RGLD.fast,
-        Preset.plus: rgld.RGLD.plus,
-        Preset.novelty: rgld.RGLD.novelty,
+    from rgld._detector import Detector  # not for `--help` and wrong paths: it takes a while to load
+
+    makers: dict[Preset, Callable[..., Detector]] = {
+        Preset.paper: Detector,
+        Preset.fast: Detector.fast,
+        Preset.plus: Detector.plus,
+        Preset.novelty: Detector.novelty,
     }
     return makers[fitting.preset or Preset.plus](
         random_state=fitting.seed or 0,
@@ -72,7 +73,7 @@ INFINITE_STRINGS = r"(?i)^\s*[+-]?inf(inity)?\s*$"
 
 
 def clip_infinities(
-    frame: pl.DataFrame, detector: RGLD | None, ranges: Mapping[str, Floats] | None = None
+    frame: pl.DataFrame, detector: Detector | None, ranges: Mapping[str, Floats] | None = None
 ) -> pl.DataFrame:
     """Return the frame with infinite numbers replaced by the column's largest and smallest finite numbers.
 
@@ -111,7 +112,7 @@ def finite_ranges(frames: Iterable[pl.DataFrame]) -> dict[str, Floats]:
     return ranges
 
 
-def _finite_numbers(column: pl.Series, place: int, detector: RGLD | None) -> Floats | None:
+def _finite_numbers(column: pl.Series, place: int, detector: Detector | None) -> Floats | None:
     """Return the finite numbers of a column, or those a detector was fitted on; None if it reads no numbers there."""
     numbers: Floats
     if detector is None:

@@ -21,7 +21,7 @@ from ._numbers import LEADING_ZERO
 from ._options import Fitting, Infinity
 
 if TYPE_CHECKING:
-    from rgld import RGLD
+    from rgld._detector import Detector
 
 MAX_IN_MEMORY = 4 * GIB
 """Without `--memory`, larger tables are fitted in batches: on any machine the same, so that the models are the same."""
@@ -35,8 +35,8 @@ def expanded(paths: Sequence[str]) -> list[str]:
 
 
 def fit_files(
-    files: Sequence[TableFile], fitting: Fitting, detector: RGLD, memory: float | None, tell: Callable[[str], None]
-) -> RGLD:
+    files: Sequence[TableFile], fitting: Fitting, detector: Detector, memory: float | None, tell: Callable[[str], None]
+) -> Detector:
     """Fit a detector on one or several files: in memory if a single table fits into `memory` GiB, else in batches."""
     limit = min(MAX_IN_MEMORY, allowed_bytes(None)) if memory is None else memory * GIB
     if len(files) == 1 and files[0].fit_bytes() <= limit:
@@ -57,11 +57,11 @@ def fit_files(
 def _fit_batches(
     files: Sequence[TableFile],
     fitting: Fitting,
-    detector: RGLD,
+    detector: Detector,
     features: list[str],
     number_columns: dict[str, Any],
     tell: Callable[[str], None],
-) -> RGLD:
+) -> Detector:
     def as_read() -> Iterator[pl.DataFrame]:
         for file in files:
             yield from file.batches(features, number_columns, may_be_empty=True)

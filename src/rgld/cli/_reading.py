@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from ._terminal import printable
 
 if TYPE_CHECKING:
-    from rgld import RGLD
+    from rgld._detector import Detector
     from rgld._table.encoding import Column
 
 KIND_HEADINGS = {
@@ -30,7 +30,7 @@ WIDTHS = (60, 100)
 """Smallest and largest width of a line: that of the terminal, within these bounds."""
 
 
-def print_columns(detector: RGLD, file: TextIO) -> None:
+def print_columns(detector: Detector, file: TextIO) -> None:
     """Print how the columns were read: which names are numbers, dates, categories; which are left out, and why."""
     columns = detector.columns_
     print(f"{len(columns):,} column{'s' * (len(columns) != 1)}, read as", file=file)
@@ -87,7 +87,7 @@ def _left_out(column: Column) -> str:
     return f"{_name(column)}: {printable(column.note)}" if column.note else _name(column)
 
 
-def reading_as_dicts(detector: RGLD) -> list[dict[str, Any]]:
+def reading_as_dicts(detector: Detector) -> list[dict[str, Any]]:
     """Return how the columns were read, for JSON."""
     return [
         {"name": column.name, "kind": column.kind}

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 from ._terminal import printable
 
 if TYPE_CHECKING:
-    from rgld import RGLD, Explanation
+    from rgld import Explanation
+    from rgld._detector import Detector
 
 MAX_PRINTED = 5
 """Relations that `rgld score` prints."""
@@ -32,7 +33,7 @@ def broken_as_dicts(explanation: Explanation, row: int) -> list[dict[str, Any]]:
     ]
 
 
-def relations_as_dicts(detector: RGLD) -> list[dict[str, Any]]:
+def relations_as_dicts(detector: Detector) -> list[dict[str, Any]]:
     """Return the relations of a model, the strongest first, for JSON."""
     return [
         {
@@ -47,7 +48,7 @@ def relations_as_dicts(detector: RGLD) -> list[dict[str, Any]]:
     ]
 
 
-def print_relations(detector: RGLD, file: TextIO, most: int = MAX_PRINTED) -> None:
+def print_relations(detector: Detector, file: TextIO, most: int = MAX_PRINTED) -> None:
     """Print the strongest relations between columns, each with how many training rows break it."""
     relations = detector.relations_
     if not relations:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-import rgld
 from rgld._arrays import Bools, Float64s, Indices, Int64s
 from rgld._model.scores import anomaly_score
 from rgld._table.cells import MISSING_WORDS
@@ -27,7 +26,8 @@ from ._options import Infinity, Scoring
 from ._output import as_strings
 
 if TYPE_CHECKING:
-    from rgld import RGLD, Explanation
+    from rgld import Explanation
+    from rgld._detector import Detector
 
 MIN_CHECK_SAMPLE, MAX_CHECK_SAMPLE = 2**14, 2**17
 """Rows whose columns are compared with the training table: fewer in wide tables, but not fewer than the first."""
@@ -40,7 +40,7 @@ MAX_EXAMPLE = 40
 class Scored:
     """All rows of a table with their scores, and the most anomalous ones with all their cells."""
 
-    detector: RGLD
+    detector: Detector
     scores: Float64s
     p_values: Float64s | None
     """None unless a calibrated model scored the rows: the rank of a row in its own table is no p-value."""
@@ -84,7 +84,7 @@ def score_any(
 
 def score_table(file: TableFile, scoring: Scoring, choose: _Chooser) -> Scored:
     """Fit a detector on a file and score the same rows. There are no p-values: no rows are held out."""
-    from rgld._detector import fit_and_score  # scikit-learn takes a second to load: not for `--help` and wrong paths
+    from rgld._detector import fit_and_score  # not for `--help` and wrong paths: it takes a while to load
 
     frame, features = read_training(file, scoring)
     detector = make_detector(scoring)
@@ -116,8 +116,10 @@ class _Chooser:
 
 def _score_by_model(file: TableFile, scoring: Scoring, choose: _Chooser, tell: Callable[[int], None]) -> Scored:
     """Score a file by a model file, in batches. Of all rows, memory holds only scores, ids and labels."""
+    from rgld._detector import load
+
     assert scoring.model is not None
-    detector = rgld.load(scoring.model)
+    detector = load(scoring.model)
     detector.n_jobs = scoring.jobs
     names = model_columns(detector, file)
     require_columns(file, file.columns(), scoring)
@@ -127,11 +129,13 @@ def _score_by_model(file: TableFile, scoring: Scoring, choose: _Chooser, tell: C
         return _score_batches(file, scoring, detector, names, {}, choose, tell)
 
 
-def read_for_model(file: TableFile, scoring: Scoring) -> tuple[RGLD, pl.DataFrame, Any]:
+def read_for_model(file: TableFile, scoring: Scoring) -> tuple[Detector, pl.DataFrame, Any]:
     """Return the model of `--model`, the columns of a file that it needs and those of `--id` and `--label`, and the
     rows as the model reads them."""
+    from rgld._detector import load
+
     assert scoring.model is not None
-    detector = rgld.load(scoring.model)
+    detector = load(scoring.model)
     detector.n_jobs = scoring.jobs
     names = model_columns(detector, file)
     require_columns(file, file.columns(), scoring)
@@ -146,7 +150,7 @@ def read_for_model(file: TableFile, scoring: Scoring) -> tuple[RGLD, pl.DataFram
     return detector, frame, as_fitted(detector, features)
 
 
-def _number_columns(detector: RGLD, names: list[str]) -> dict[str, Any]:
+def _number_columns(detector: Detector, names: list[str]) -> dict[str, Any]:
     """Return the columns of a CSV file that are read as numbers. Those with a unit or a decimal comma are strings."""
     return {
         name: pl.Float64
@@ -158,7 +162,7 @@ def _number_columns(detector: RGLD, names: list[str]) -> dict[str, Any]:
 def _score_batches(
     file: TableFile,
     scoring: Scoring,
-    detector: RGLD,
+    detector: Detector,
     names: list[str],
     number_columns: dict[str, Any],
     choose: _Chooser,
@@ -259,14 +263,14 @@ class _Sample:
         return int(np.clip(BATCH_CELLS // max(1, frame.width), MIN_CHECK_SAMPLE, MAX_CHECK_SAMPLE))
 
 
-def as_fitted(detector: RGLD, features: pl.DataFrame) -> Any:
+def as_fitted(detector: Detector, features: pl.DataFrame) -> Any:
     """Return rows as the detector was fitted: a frame with its names, or a plain array."""
     if hasattr(detector, "feature_names_in_"):
         return features
     return features.cast(pl.Float64, strict=False).to_numpy()
 
 
-def count_unread(detector: RGLD, features: pl.DataFrame, unread: dict[str, tuple[int, str]]) -> None:
+def count_unread(detector: Detector, features: pl.DataFrame, unread: dict[str, tuple[int, str]]) -> None:
     """Add to `unread`, by column: how many strings the model cannot read as the column's kind, and an example."""
     from rgld._table.encoding import numbers_of_strings
 
@@ -283,7 +287,7 @@ def count_unread(detector: RGLD, features: pl.DataFrame, unread: dict[str, tuple
             unread[name] = (before + n, example)
 
 
-def model_columns(detector: RGLD, file: TableFile) -> list[str]:
+def model_columns(detector: Detector, file: TableFile) -> list[str]:
     """Return the names of the file's columns that the model needs, in the model's order."""
     present = file.columns()
     names = getattr(detector, "feature_names_in_", None)
@@ -311,9 +315,8 @@ def most_anomalous(scores: Float64s, n: int) -> Indices:
 
 def count_at_least(scores: Float64s, ties: str) -> Int64s:
     """Return how many rows score at least as high as each row; of equal scores one ("min") or all ("max") count."""
-    from scipy.stats import rankdata
-
-    counts: Int64s = rankdata(-scores, method=ties).astype(np.int64)
+    below = np.searchsorted(np.sort(scores), scores, side="right" if ties == "min" else "left")
+    counts: Int64s = len(scores) - below + (1 if ties == "min" else 0)
     return counts
 
 

@@ -23,7 +23,7 @@ from rgld._modelfile.tensors import parse_json
 from rgld.exceptions import ModelFileError, ParameterError
 
 if TYPE_CHECKING:
-    from rgld import RGLD
+    from rgld._detector import Detector
 
 STATE_SCHEMA, STATE_VERSION = "rgld-watch", 1
 MAX_RUNS = 1000
@@ -58,7 +58,7 @@ class State:
         )
 
 
-def fingerprint(detector: "RGLD") -> str:
+def fingerprint(detector: "Detector") -> str:
     """Return what tells a model from others."""
     model = detector.model_
     digest = hashlib.sha256(model.calibration.tobytes())

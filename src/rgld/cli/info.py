@@ -5,14 +5,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-import rgld
-
 from ._options import Json
 from ._relations import MAX_INFO_RELATIONS, print_relations, relations_as_dicts
 from ._terminal import as_json, printable
 
 if TYPE_CHECKING:
-    from rgld import RGLD
+    from rgld._detector import Detector
     from rgld._table.encoding import Column
 
 MAX_NAME_WIDTH = 28
@@ -26,7 +24,9 @@ def info(
     json_: Json = False,
 ) -> None:
     """Print what a model file holds: its parameters, how it reads each column, and the relations between columns."""
-    detector = rgld.load(model)
+    from rgld._detector import load  # not for `--help`: it takes a while to load
+
+    detector = load(model)
     if json_:
         print(as_json(_as_dict(detector)))
         return
@@ -35,7 +35,7 @@ def info(
     calibrated = f", p-values from {n_calibration:,} more" if n_calibration else ""
     print(f"RGLD model, fitted on {fitted.encoding.n_rows:,} rows{calibrated}")
     print(f"threshold {-detector.offset_:.4f}")
-    defaults = type(detector)().get_params()
+    defaults = _parameters(type(detector)())
     changed = {name: value for name, value in _parameters(detector).items() if value != defaults[name]}
     print("settings other than the paper's: " + (", ".join(f"{k}={v!r}" for k, v in changed.items()) or "none"))
     print(f"\n{'column':<{MAX_NAME_WIDTH}}  {'read as':<9}  how")
@@ -47,7 +47,7 @@ def info(
         print_relations(detector, sys.stdout, MAX_INFO_RELATIONS)
 
 
-def _as_dict(detector: "RGLD") -> dict[str, Any]:
+def _as_dict(detector: "Detector") -> dict[str, Any]:
     fitted = detector.model_
     return {
         "parameters": _parameters(detector),
@@ -64,8 +64,10 @@ def _as_dict(detector: "RGLD") -> dict[str, Any]:
     }
 
 
-def _parameters(detector: "RGLD") -> dict[str, Any]:
-    return {name: value for name, value in detector.get_params().items() if name != "n_jobs"}
+def _parameters(detector: "Detector") -> dict[str, Any]:
+    from rgld._detector import given_parameters
+
+    return {name: value for name, value in given_parameters(detector).items() if name != "n_jobs"}
 
 
 def _how(column: "Column") -> str:

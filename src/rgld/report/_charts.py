@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils.extmath import randomized_svd
 
 from .. import _kernels
 from .._arrays import Bools, Float64s, Floats, Indices
@@ -186,6 +185,8 @@ def map_chart(model: Model, matrix: Floats, drawn: Drawn) -> dict[str, Any]:
 
     The columns are scaled and weighted as the detector sees them. An arcsinh keeps the most extreme rows on the map.
     """
+    from sklearn.utils.extmath import randomized_svd  # imported here: it takes long, and only this chart needs it
+
     rows = np.ascontiguousarray(matrix[drawn.rows])
     scaled = _kernels.Rows(rows, model.scaling, 1).take(np.arange(len(rows))).astype(np.float64)
     n_scalings = len(model.scaling.kinds)

@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from .. import __version__
 from .._arrays import Bools, Float64s, Floats, Indices
-from .._detector import RGLD
+from .._detector import Detector, require_fitted
 from .._drift.verdict import Check
 from .._explain.explanation import Explanation, explain_rows
 from .._explain.words import Value, values_of
@@ -68,7 +67,7 @@ class TopRows(NamedTuple):
 
 
 def report_data(
-    detector: RGLD,
+    detector: Detector,
     table: ArrayLike | Table,
     *,
     source: str = "table.csv",
@@ -79,7 +78,7 @@ def report_data(
     check: Check | None = None,
 ) -> dict[str, Any]:
     """Return what the report of `write_report`, which has the same parameters, shows; ready for JSON."""
-    check_is_fitted(detector)
+    require_fitted(detector)
     model: Model = detector.model_
     encoding = model.encoding
     scored = _score(detector, table, ids, p_values)
@@ -119,7 +118,7 @@ def report_data(
 
 
 def _score(
-    detector: RGLD, table: ArrayLike | Table, ids: Sequence[str] | None, p_values: ArrayLike | None
+    detector: Detector, table: ArrayLike | Table, ids: Sequence[str] | None, p_values: ArrayLike | None
 ) -> ScoredTable:
     """Return the table with its scores. Raise if ids or p-values do not fit its rows."""
     model: Model = detector.model_
@@ -156,7 +155,7 @@ def _check_length(name: str, given: Sequence[Any] | Float64s | None, n: int) -> 
         raise ParameterError(f"{name} must have one entry for each of the {n:,} rows, got {len(given):,} instead.")
 
 
-def _explained(detector: RGLD, scored: ScoredTable, rows: Indices) -> Explanation:
+def _explained(detector: Detector, scored: ScoredTable, rows: Indices) -> Explanation:
     """Return what `RGLD.explain` says of some rows, without reading and scoring them again."""
     scores = BranchScores(*(None if branch is None else branch[rows] for branch in scored.branches))
     matrix = np.ascontiguousarray(scored.matrix[rows])

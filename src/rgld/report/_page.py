@@ -16,7 +16,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from .._arrays import Float64s
-from .._detector import RGLD
+from .._detector import Detector
 from .._drift.verdict import Check
 from .._modelfile.atomic import written_beside
 from .._table.table import Table
@@ -27,7 +27,7 @@ ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u202
 
 
 def write_report(
-    detector: RGLD,
+    detector: Detector,
     table: ArrayLike,
     path: str | os.PathLike[str],
     *,
@@ -72,7 +72,7 @@ def write_report(
         beside.write_bytes(page(data))
 
 
-def report_page(detector: RGLD, table: Table, p_values: Float64s | None, check: Check) -> bytes:
+def report_page(detector: Detector, table: Table, p_values: Float64s | None, check: Check) -> bytes:
     """Return the page of a table that was read already, with what has changed."""
     return page(report_data(detector, table, source="table", p_values=p_values, check=check))
 

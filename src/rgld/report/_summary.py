@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._arrays import Float64s
-from .._detector import RGLD
+from .._detector import Detector, given_parameters
 from .._table.encoding import Encoding
 from .._threshold import select_by_fdr
 from ._text import LONGEST_LABEL, count_of, isolated, percent, short
@@ -97,12 +97,12 @@ def facts(counts: Counts, encoding: Encoding, p_values: Float64s | None) -> list
     return found
 
 
-def reproduction(detector: RGLD, command: str) -> dict[str, Any]:
+def reproduction(detector: Detector, command: str) -> dict[str, Any]:
     """Return how to get the same report again: the command, and the settings that differ from the defaults."""
-    defaults = inspect.signature(RGLD.__init__).parameters
+    defaults = inspect.signature(Detector.__init__).parameters
     settings = [
         [name, short(repr(value), LONGEST_SETTING)]
-        for name, value in detector.get_params(deep=False).items()
+        for name, value in given_parameters(detector).items()
         if repr(value) != repr(defaults[name].default) and name != "n_jobs"
     ]
     seeded = isinstance(detector.random_state, (int, np.integer))

@@ -19,7 +19,7 @@ from starlette.routing import Route
 
 from .. import __version__
 from .._arrays import Float64s
-from .._detector import RGLD
+from .._detector import Detector
 from .._drift.verdict import Check
 from .._table.table import Table
 from .._threshold import conformal_p_values
@@ -42,7 +42,7 @@ MAX_TOP = 1000
 MAX_DESCRIBED_VALUES = 20
 """Values of a category that `/v1/model` lists."""
 Result = TypeVar("Result")
-ReportWriter = Callable[[RGLD, Table, Float64s | None, Check], bytes]
+ReportWriter = Callable[[Detector, Table, Float64s | None, Check], bytes]
 """Makes the page of a table that was read: of a detector, the table, p-values and a check."""
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays import Float64s
-from .._detector import RGLD, load
+from .._detector import Detector, load
 from .._drift.sequence import Watch
 from .._drift.verdict import Check, check_table
 from .._explain.explanation import Explanation, explain_rows
@@ -43,7 +43,7 @@ class Served:
     """A model that answers requests."""
 
     name: str
-    detector: RGLD
+    detector: Detector
     version: str
     """What tells this file from another one: a part of its hash."""
     watch: Watch | None = None
