@@ -1,6 +1,6 @@
 """Where the start of `rgld score` goes: CPU seconds of a process for each thing it imports, the smallest of ten.
 
-    python benchmarks/startup.py
+    python benchmarks/startup.py [REPEATS]
 
 CPU time, not wall time, and the smallest of ten: so a busy machine changes little. Each line contains the ones that it
 builds on.
@@ -14,19 +14,18 @@ from pathlib import Path
 
 import numpy as np
 
-N_REPEATS = 10
+N_REPEATS = int(sys.argv[1]) if len(sys.argv) > 1 else 10
 NO_PANDAS = "import sys; sys.modules['pandas'] = None; "
 IMPORTS = {
     "Python alone": "pass",
     "NumPy": "import numpy",
-    "scipy.special": "import numpy, scipy.special",
-    "scipy.stats": "import numpy, scipy.stats",
-    "scikit-learn's base class, pandas not installed": NO_PANDAS + "import sklearn.base",
-    "scikit-learn's base class, pandas installed": "import sklearn.base",
-    "the detector, pandas not installed": NO_PANDAS + "import rgld._detector",
-    "the detector, pandas installed": "import rgld._detector",
     "polars": "import polars",
-    "the commands (Typer)": "import rgld.cli._app",
+    "the commands (Typer), with NumPy and polars": "import rgld.cli._app",
+    "the detector of the command": "import rgld._detector",
+    "`scipy.special`: normal quantiles": "import numpy, scipy.special",
+    "`scipy.stats`: Sobol points": "import numpy, scipy.stats",
+    "`rgld.RGLD`, scikit-learn's estimator, pandas not installed": NO_PANDAS + "import rgld; rgld.RGLD",
+    "`rgld.RGLD`, pandas installed": "import rgld; rgld.RGLD",
 }
 
 
@@ -48,9 +47,17 @@ def main() -> None:
         table = Path(folder) / "small.csv"
         rows = np.random.default_rng(0).normal(size=(300, 4))
         np.savetxt(table, rows, delimiter=",", header="a,b,c,d", comments="")
-        command = [str(Path(sys.executable).parent / "rgld"), "score", str(table)]
-        print(f"| `rgld score` of 300 rows | {cpu_seconds(command):.2f} |")
-        print(f"| `rgld --help` | {cpu_seconds([command[0], '--help']):.2f} |")
+        rgld, model = str(Path(sys.executable).parent / "rgld"), str(Path(folder) / "small.rgld")
+        subprocess.run([rgld, "fit", str(table), "--model", model, "--quiet"], check=True)
+        for arguments in (
+            ["--help"],
+            ["info", model],
+            ["score", str(table), "--model", model],
+            ["score", str(table)],
+            ["report", str(table), "--out", str(Path(folder) / "page.html"), "--force"],
+        ):
+            shown = " ".join(word.replace(f"{folder}/", "") for word in arguments)
+            print(f"| `rgld {shown}` | {cpu_seconds([rgld, *arguments]):.2f} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Runs the code of a page: shell commands after `$ ` in ```console blocks, Python after `>>> ` in ```python blocks.
 
-All blocks of a page run in one folder and one namespace, in order. The output that a page shows must be what comes out;
-`...` stands for any text. `python -m tests.pages PAGE...` writes what comes out into the pages (`make tutorials`).
+All blocks of a page run in one folder and one namespace, in order. Every line that a page shows must come out, except
+for digits: scores change a little when the detector becomes better. `...` stands for any text. `make tutorials`
+(`python -m tests.pages PAGE...`) writes what comes out into the pages, digits too, and leaves out what they left out.
 
 `rgld` runs in this process, because its start takes longer than its work; other commands run in a shell. A command that
 ends with ` &` is a server: the next one waits until its port answers.
@@ -107,37 +108,72 @@ def statements(block):
     return [(example.source, example.want) for example in doctest.DocTestParser().get_examples(block)]
 
 
+def masked(line):
+    """Return a line without its digits, bars and blanks."""
+    return re.sub(r"[\d.,]+|#+", "0", " ".join(line.split()))
+
+
+def is_shown(line, lines):
+    """Return whether a line of a page is among lines that were printed, except for digits; `...` is any text."""
+    parts = [re.escape(masked(part)) for part in line.split("...")]
+    return any(re.fullmatch(".*".join(parts), masked(other)) for other in lines)
+
+
+def unlike(want, got):
+    """Return the lines of a page that were not printed; what was printed, if the page shows nothing of it."""
+    shown = [line for line in want.splitlines() if line.strip() not in ("", "...")]
+    if not want.strip():
+        return got.splitlines()
+    return [line for line in shown if not is_shown(line, got.splitlines())]
+
+
 def differences(page, folder):
     """Return what is printed otherwise than a page shows, in words."""
     for file in page.parent.glob("*.csv"):
         shutil.copy(file, folder)
-    runner, checker, found = Runner(folder), doctest.OutputChecker(), []
+    runner, found = Runner(folder), []
     try:
         for source, want, got in runner.run(page.read_text(encoding="utf-8")):
-            if not checker.check_output(want, got, FLAGS):
+            if unlike(want, got):
                 found.append(f"{source}\nexpected:\n{want}\ngot:\n{got}")
     finally:
         runner.close()
     return found
 
 
+def renewed(want, got):
+    """Return what was printed, without the lines that the page leaves out."""
+    lines = [line.rstrip() for line in got.splitlines()]
+    if "..." not in want:
+        return "".join(f"{line}\n" for line in lines)
+    shown, kept = want.splitlines(), []
+    for line in lines:
+        same = [other for other in shown if other.strip() not in ("", "...") and is_shown(other, [line])]
+        if same:
+            kept.append(same[0] if "..." in same[0] else line)
+        elif not kept or kept[-1] != "...":
+            kept.append("...")
+    return "".join(f"{line}\n" for line in kept)
+
+
 def write(page):
     """Write what comes out into a page, where it is not what the page shows."""
-    text, checker = page.read_text(encoding="utf-8"), doctest.OutputChecker()
+    text, checker, place = page.read_text(encoding="utf-8"), doctest.OutputChecker(), 0
     with tempfile.TemporaryDirectory() as folder:
         for file in page.parent.glob("*.csv"):
             shutil.copy(file, folder)
         runner = Runner(Path(folder))
-        place = 0
-        for source, want, got in runner.run(text):
-            shown = source.rstrip("\n").split("\n")[-1]
-            place = text.index(shown, place) + len(shown) + 1
-            if not checker.check_output(want, got, FLAGS):
-                got = "".join(line.rstrip() + "\n" for line in got.splitlines())
-                text = text[:place] + got + text[place + len(want) :]
-                print(f"{page.name}: {source.splitlines()[0]}")
-            place += len(want) if checker.check_output(want, got, FLAGS) else len(got)
-        runner.close()
+        try:
+            for source, want, got in runner.run(text):
+                shown = source.rstrip("\n").split("\n")[-1]
+                place = text.index(shown, place) + len(shown) + 1
+                new = want if checker.check_output(want, got, FLAGS) else renewed(want, got)
+                if new != want:
+                    print(f"{page.name}: {source.splitlines()[0]}")
+                text = text[:place] + new + text[place + len(want) :]
+                place += len(new)
+        finally:
+            runner.close()
     page.write_text(text, encoding="utf-8")
 
 
