@@ -116,7 +116,7 @@ def fault(path: Path, dialect: Dialect) -> str:
                 return f"line {start + 1} opens a quotation that does not end within {MAX_FIELD:,} characters"
             return f"line {start + 1} cannot be read ({error})"
         if _is_open(path, previous, dialect.delimiter):
-            return f"line {previous + 1} opens a quotation that never ends"
+            return f"line {previous + 1} opens a quotation that never ends: close it or remove the quotation mark"
     return _stray_mark(path, dialect)
 
 
