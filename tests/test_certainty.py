@@ -15,7 +15,7 @@ from rgld import RGLD, CalibrationError, ParameterError, TableError, _detector, 
 from rgld._fit import sampling
 from rgld._fit.sampling import split_rows
 from rgld._params import check_parameters
-from rgld._threshold import MAX_CALIBRATION_ROWS, conformal_p_values, fit_offset, select_by_fdr
+from rgld._threshold import MAX_CALIBRATION_ROWS, conformal_p_values, fit_offset, fraction_above, select_by_fdr
 
 SMALL = {"n_global_views": 4, "n_local_views": 4, "n_references": 20, "n_bandwidth_pairs": 100, "n_neighbors": 3}
 MAKERS = {
@@ -370,3 +370,13 @@ def test_the_automatic_threshold_is_a_share_of_the_training_rows_where_there_is_
 def test_the_smallest_p_value_that_the_page_states():
     """docs/certainty.md: p-values down to 0.00002."""
     assert f"{1 / (MAX_CALIBRATION_ROWS + 1):.0e}" == "2e-05"
+
+
+def test_the_fraction_above_the_threshold_by_definition():
+    """With "auto", 5 % if both branches rank the rows alike; if their ranks are independent, the area of a triangle."""
+    assert fraction_above(0.1, 0.5, 2) == (0.1, 0.1)
+    assert fraction_above("auto", 0.5, 1) == pytest.approx((0.05, 0.05))
+    assert fraction_above("auto", 0.5, 2) == pytest.approx((0.005, 0.05))
+    u, v = np.random.default_rng(0).random((2, 1_000_000))
+    smallest, _ = fraction_above("auto", 0.67, 2)
+    assert (0.67 * u + 0.33 * v > 0.95).mean() == pytest.approx(smallest, rel=0.05)
