@@ -19,6 +19,9 @@ LARGE_FACTOR = 1.5
 """Of products, larger differences are said as a factor, smaller ones in percent."""
 ROUNDING_IN_LIMITS = 0.01
 """If 99 % of the rows are nearer than this fraction of the limit, the numbers are said to be equal."""
+TIMED = ("time", "duration")
+"""Kinds whose cells are in seconds."""
+SECONDS_PER_DAY = 86_400.0
 GIVEN_WORD = "given"
 """What a number or date is that is not missing, if only this matters."""
 WITHIN = "99 %"
@@ -147,15 +150,17 @@ def _terms(names: Names, i: int) -> list[tuple[int, int, float]]:
 
 def _sum(names: Names, i: int) -> str:
     numbers = names.relations.numbers
+    constant, target = float(numbers.constant[i]), int(numbers.target[i])
     words = ""
     for j, code, weight in _terms(names, i):
         sign = " - " if weight < 0 else " + " if words else ""
-        size = f"{abs(weight):.3g}"
+        size, unit = f"{abs(weight):.3g}", ""
+        if code == UNLISTED and (names.kind(j) in TIMED) != (names.kind(target) in TIMED):
+            size, unit = _per_day(abs(weight), names.kind(j) in TIMED)
         if code == UNLISTED:
-            words += sign + ("" if size == "1" else f"{size} × ") + names.short(j)
+            words += sign + ("" if size == "1" else f"{size} × ") + names.short(j) + unit
         else:
             words += f"{sign}{size} if {names.has(j, code)}"
-    constant, target = float(numbers.constant[i]), int(numbers.target[i])
     if constant:
         # The constant of a difference of dates is a duration.
         n_times = sum(names.kind(j) == "time" for j, code, _ in _terms(names, i) if code == UNLISTED)
@@ -163,6 +168,13 @@ def _sum(names: Names, i: int) -> str:
         text = names.number(target, constant) if is_date else names.distance(target, abs(constant))
         words += (" - " if constant < 0 and not is_date else " + ") + text
     return words.strip()
+
+
+def _per_day(weight: float, is_of_time: bool) -> tuple[str, str]:
+    """Return a weight that is per second, or in seconds, as one of days: "0.0864" and " in days", or "1.6 days"."""
+    if is_of_time:
+        return f"{weight * SECONDS_PER_DAY:.3g}", " in days"
+    return f"{shown('duration', _two_digits(weight))}", ""
 
 
 def _product(names: Names, i: int) -> str:
