@@ -11,7 +11,7 @@ import socket
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -157,6 +157,7 @@ def _spark_session(master: str) -> Iterator[Any]:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # executors are on this machine
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+        warnings.filterwarnings("ignore", "Unable to cleanly shutdown Spark", RuntimeWarning)
         try:
             spark = builder.getOrCreate()
         except Exception as error:
@@ -164,7 +165,8 @@ def _spark_session(master: str) -> Iterator[Any]:
         try:
             yield spark
         finally:
-            spark.stop()
+            with suppress(Exception):  # a session that was interrupted cannot always be stopped in order
+                spark.stop()
 
 
 def _require_answer(master: str) -> None:
