@@ -1,9 +1,9 @@
-"""Where the start of `rgld score` goes: CPU seconds of a process for each thing it imports, the smallest of ten.
+"""Where the start of `rgld score` goes: CPU seconds of a process for each thing it imports, the smallest of several.
 
     python benchmarks/startup.py [REPEATS]
 
-CPU time, not wall time, and the smallest of ten: so a busy machine changes little. Each line contains the ones that it
-builds on.
+CPU time, not wall time, and the smallest of several: so a busy machine changes little. Each line contains the ones that
+it builds on.
 """
 
 import resource
@@ -40,7 +40,7 @@ def cpu_seconds(command: list[str]) -> float:
 
 
 def main() -> None:
-    print("| | CPU seconds, smallest of ten |\n|---|---|")
+    print(f"| | CPU seconds, smallest of {N_REPEATS} |\n|---|---|")
     for name, code in IMPORTS.items():
         print(f"| {name} | {cpu_seconds([sys.executable, '-c', code]):.2f} |", flush=True)
     with tempfile.TemporaryDirectory() as folder:

@@ -63,8 +63,8 @@ uint32_t gap_key(double gap) {
     return key;
 }
 
-// Sorts by the digits of key_of(value), which has KeyBits bits, from `first_pass` upward; values that are equal in these
-// keep their order.
+// Sorts by the digits of key_of(value), which has KeyBits bits, from `first_pass` upward; values that are equal in
+// these keep their order.
 template <int KeyBits, class T, class KeyOf>
 void sort_by_digits(std::vector<T>& values, std::vector<T>& buffer, int first_pass, KeyOf&& key_of) {
     constexpr int n_passes = (KeyBits + kDigitBits - 1) / kDigitBits;
