@@ -47,8 +47,9 @@ void time_sort(const char* what, size_t n, Value&& value) {
         copy = table;
         std::sort(copy.begin(), copy.end());
     });
-    const double by_digits =
-        microseconds(tables, [&](const auto& table) { copy = table, sort_by_digits<8 * sizeof(T)>(copy, buffer, 0, ordered_key<T>); });
+    const double by_digits = microseconds(tables, [&](const auto& table) {
+        copy = table, sort_by_digits<8 * sizeof(T)>(copy, buffer, 0, ordered_key<T>);
+    });
     print(what, n, now, "std::sort", by_std);
     print(what, n, now, "digits of all bits", by_digits);
 }

@@ -7,6 +7,7 @@ three are interpolated. What a row leaves open is its distance from the expected
 groups have the same tail, which is measured as that of other relations of numbers.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,7 +22,7 @@ MIN_CORRELATION = 0.65
 """Of the column and its partner, or of their logarithms, over the inner rows."""
 MAX_PARTNERS = 2
 """Of each column: those that correlate most."""
-MAX_CURVES = 24
+MAX_CURVES = 12
 """Curves that are looked at, the strongest correlations first."""
 MIN_CURVE_ROWS = 200 * N_KNOTS
 """Rows that decide: fewer in a group say little about its units."""
@@ -34,9 +35,11 @@ MIN_UNIT = 0.02
 def curves(cells: Cells, correlations: dict[tuple[int, int], float], some: Indices) -> list[Measured]:
     """Return the curves of pairs of columns that correlate, each pair given as (column, partner)."""
     best = sorted(correlations, key=lambda pair: (-round(correlations[pair], 6), pair))
+    n_partners: Counter[int] = Counter()
     chosen: list[tuple[int, int]] = []
     for pair in best:
-        if correlations[pair] >= MIN_CORRELATION and sum(j == pair[0] for j, _ in chosen) < MAX_PARTNERS:
+        if correlations[pair] >= MIN_CORRELATION and n_partners[pair[0]] < MAX_PARTNERS:
+            n_partners[pair[0]] += 1
             chosen.append(pair)
     found = (_curve(cells, j, partner, some) for j, partner in chosen[:MAX_CURVES])
     return [one for one in found if one is not None]

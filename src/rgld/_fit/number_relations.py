@@ -59,6 +59,9 @@ MAX_CURVE_DIGITS = 1.5
 """Two columns that are nearer to a sum or a product need no curve."""
 MAX_LINEAR = 32
 """Relations without a condition that are kept."""
+MAX_FITTED = 12
+"""Columns whose weights are fitted in each pass, those that their partners explain best first: bounds the time for
+tables in which everything correlates with everything."""
 DIGITS = 10
 """Significant digits of weights and constants: fewer than rounding, which may differ between processors, can change."""
 MAX_FACTORS = 3
@@ -67,6 +70,8 @@ MIN_POWER_PRECISION = 2.0
 """Of a product with powers that are not whole, in decimal digits."""
 WHOLE_WITHIN = 0.02
 """A weight that is this near to a whole number may be one."""
+WHOLE_LIKELY, MIN_LIKELY_PRECISION = 0.1, 1.5
+"""The same of a power, and the precision of a product, as the covariance shows them: rougher than the fit."""
 
 
 class Feature(NamedTuple):
@@ -184,13 +189,36 @@ def _linear(
     )
     precision = np.linalg.inv(covariance + RIDGE * np.eye(len(covariance)))
     open_part = 1.0 / (np.sqrt(np.maximum(np.diag(precision), 1e-300)) * np.maximum(spread, 1e-150))
-    for i in np.flatnonzero(is_number & (spread > 1e-6) & (open_part < MAX_SPREAD)):
-        partners = _partners(covariance, int(i), features)
+    explained: list[tuple[float, int, list[int]]] = []
+    for i in np.flatnonzero(is_number & (spread > 1e-6) & (open_part < MAX_SPREAD)).tolist():
+        partners, left_open = _partners(covariance, i, features)
         # A column of few numbers that only values of others explain is left to the relations of values.
-        if any(features[p].is_number or features[i].column not in cells.levels for p in partners):
-            one = _fitted(cells, features[i], [features[p] for p in partners], some, is_log)
-            if one is not None:
-                yield one
+        if any(features[p].is_number or features[i].column not in cells.levels for p in partners) and (
+            not is_log or _may_be_product(covariance, features, i, partners, left_open)
+        ):
+            explained.append((round(left_open, 6), i, partners))
+    for _, i, partners in sorted(explained)[:MAX_FITTED]:
+        one = _fitted(cells, features[i], [features[p] for p in partners], some, is_log)
+        if one is not None:
+            yield one
+
+
+def _may_be_product(
+    covariance: Float64s, features: list[Feature], target: int, partners: list[int], left_open: float
+) -> bool:
+    """Tell, by the covariance alone, whether few numbers explain a column as a product that would be kept."""
+    if sum(features[p].is_number for p in partners) > MAX_FACTORS:
+        return False
+    if left_open <= 10.0**-MIN_LIKELY_PRECISION:
+        return True
+    own = covariance[np.ix_(partners, partners)] + RIDGE * np.eye(len(partners))
+    weights = np.linalg.solve(own, covariance[partners, target])
+    powers = [
+        float(w) * features[target].scale / features[p].scale
+        for w, p in zip(weights, partners, strict=True)
+        if features[p].is_number
+    ]
+    return all(abs(power - round(power)) < WHOLE_LIKELY for power in powers)
 
 
 def _note(
@@ -229,8 +257,9 @@ def _covariance(matrix: Float64s) -> Float64s:
     return covariance
 
 
-def _partners(covariance: Float64s, target: int, features: list[Feature]) -> list[int]:
-    """Return the partners of a column, the one that explains most first."""
+def _partners(covariance: Float64s, target: int, features: list[Feature]) -> tuple[list[int], float]:
+    """Return the partners of a column, the one that explains most first, and the fraction of its standard deviation
+    that they leave open."""
     left = covariance.copy()
     whole = np.diag(covariance).copy()
     usable = np.array([feature.column != features[target].column for feature in features])
@@ -246,7 +275,7 @@ def _partners(covariance: Float64s, target: int, features: list[Feature]) -> lis
             break
         chosen.append(best)
         left -= np.outer(left[:, best], left[best] / left[best, best])
-    return chosen
+    return chosen, float(np.sqrt(max(left[target, target], 0.0) / whole[target]))
 
 
 def _fitted(cells: Cells, target: Feature, partners: list[Feature], some: Indices, is_log: bool) -> Measured | None:
