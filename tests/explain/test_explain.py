@@ -4,11 +4,13 @@ import contextlib
 import copy
 import doctest
 import functools
+import gc
 import os
 import signal
 import threading
 import time
 import tracemalloc
+import weakref
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -533,3 +535,13 @@ def test_a_rare_value_and_a_rare_gap():
     found = RGLD.plus(random_state=0).fit(table).explain(table)
     assert found.reasons(1)[:2] == ["kind 'odd' seen 2 times in 400 rows", "b is missing (1 % of the rows)"]
     assert found.reasons(3)[0] == "b is missing (1 % of the rows)"
+
+
+def test_a_model_that_was_explained_can_be_freed():
+    table = np.random.default_rng(0).normal(size=(200, 4))
+    detector = RGLD.plus(random_state=0).fit(table)
+    detector.explain(table[:3]).reasons(0)
+    model = weakref.ref(detector.model_)
+    del detector
+    gc.collect()
+    assert model() is None

@@ -5,8 +5,8 @@ no single column explains it. The partner is the column among whose similar rows
 all rows.
 """
 
-from functools import cached_property
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -46,12 +46,9 @@ class Beside:
 
     def __init__(self, model: Model) -> None:
         self.encoding: Encoding = model.encoding
-        self._model = model
+        self._rows = model.kept_rows.rows
+        self._n_rows = len(self._rows)
         self._columns: dict[int, _KeptColumn] = {}
-
-    @cached_property
-    def _n_rows(self) -> int:
-        return len(self._model.kept_rows.rows)
 
     def reason(self, table: Table, encoded: Float64s, row: int, j: int, contributed: Float64s) -> str:
         """Return what is unusual about the value of column j of a row, which is also given encoded."""
@@ -75,7 +72,7 @@ class Beside:
     def _column(self, j: int) -> _KeptColumn:
         if j not in self._columns:
             column, start = self.encoding.columns[j], int(self.encoding.starts[j])
-            parts = self._model.kept_rows.rows[:, start : start + len(column.parts)]
+            parts = self._rows[:, start : start + len(column.parts)]
             missing = parts[:, -1] > 0 if column.has_gaps else np.zeros(len(parts), bool)
             values, different = np.ascontiguousarray(parts[:, 0]), None
             is_flag = column.kind == "number" and len(np.unique(values)) <= 2
@@ -139,6 +136,18 @@ class Beside:
         text, usual = words.with_usual(column, own, low, high)
         said = f"{name}{' = ' if name[-1:].isdigit() else ' '}{text}"
         return f"{said} is unusual beside {beside_value} ({usual} there)"
+
+
+_FINDERS: WeakKeyDictionary[Model, Beside] = WeakKeyDictionary()
+"""Of the models in use: sorting the columns of the kept rows takes longer than explaining a row."""
+
+
+def beside_finder(model: Model) -> Beside:
+    """Return the finder of a model, the same in every call."""
+    finder = _FINDERS.get(model)
+    if finder is None:
+        finder = _FINDERS[model] = Beside(model)
+    return finder
 
 
 def _quoted(kind: str, value: words.Value) -> str:

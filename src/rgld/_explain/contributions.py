@@ -34,7 +34,9 @@ from .. import _kernels
 from .._arrays import Float32s, Float64s, Floats, Int32s
 from .._model.model import SMALLEST_BANDWIDTH, Branch, LocalBranch, Model
 from .._model.ranks import STANDARD_BOUNDS, BranchRanks, normalized_rank
+from .._model.scaling import Scaling
 from .._model.views import Views
+from .._table.encoding import Encoding
 
 MAX_CACHED_ROWS = 16
 """Up to this many rows are explained by the calling thread alone, from what is kept of the model."""
@@ -141,9 +143,11 @@ class _Stack(NamedTuple):
 
 
 class _Shared(NamedTuple):
-    """What all blocks of rows share."""
+    """What all blocks of rows share. It must not refer to the model itself: the model is the key under which it is
+    kept, and would live for ever."""
 
-    model: Model
+    scaling: Scaling
+    encoding: Encoding
     branches: list[_ExplainedBranch]
     middle: Float64s
     """Medians of the kept rows' scaled columns, shape (S * e, 1). They become the origin: distances come from a matrix
@@ -202,7 +206,15 @@ def _shared(model: Model) -> _Shared:
     coverage = coverage.reshape(len(model.scaling.kinds), -1).sum(axis=0)
     coverage[coverage == 0] = 1.0  # no view sees this column, so its contribution is 0
     shared = _Shared(
-        model, branches, middle, weights, (kept - middle) * weights, coverage[:, None], _typical_distances(branches), []
+        model.scaling,
+        model.encoding,
+        branches,
+        middle,
+        weights,
+        (kept - middle) * weights,
+        coverage[:, None],
+        _typical_distances(branches),
+        [],
     )
     n_cells = sum(explained.places.size * explained.branch.views.features.shape[1] for explained in branches)
     if kept.size + 2 * n_cells <= MAX_CACHED_CELLS:
@@ -273,7 +285,7 @@ def _columns_of(views: Views, t: int) -> tuple[Int32s, Float64s]:
 
 
 def _of_block(shared: _Shared, block: Floats) -> Contributions:
-    rows = _kernels.Rows(block, shared.model.scaling, 1)
+    rows = _kernels.Rows(block, shared.scaling, 1)
     scaled = (rows.take(np.arange(len(block))) - shared.middle) * shared.weights
     total, ratio = np.zeros(scaled.shape), None
     for i, explained in enumerate(shared.branches):
@@ -355,8 +367,8 @@ def _nearest(rows: Float64s, stack: _Stack, k: int) -> Float64s:
 
 def _folded(shared: _Shared, total: Float64s) -> Float64s:
     """Return the contributions of the table's columns (d, b), given evidence times share of each scaled column."""
-    encoding = shared.model.encoding
-    encoded = total.reshape(len(shared.model.scaling.kinds), -1, total.shape[1]).sum(axis=0)
+    encoding = shared.encoding
+    encoded = total.reshape(len(shared.scaling.kinds), -1, total.shape[1]).sum(axis=0)
     evidence = encoded.sum(axis=0)
     encoded /= shared.coverage
     kept = np.array([bool(column.parts) for column in encoding.columns])

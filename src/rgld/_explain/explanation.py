@@ -6,7 +6,6 @@ In: contributions, scores, the model, the table. Out: an `Explanation`, which ra
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from .._table.gaps import new_gaps
 from .._table.table import Table
 from ..exceptions import ModelFileError
 from . import words
-from .beside import Beside
+from .beside import beside_finder
 from .contributions import contributions
 from .groups import Group, group_rows, joined_by_reasons
 from .notebook import as_html
@@ -266,11 +265,7 @@ class Explanation:
     def _beside(self, row: int, j: int) -> str:
         """Return beside which other value the value of column j is unusual; "" if beside no single one."""
         encoded = self._matrix[row].astype(np.float64)
-        return self._beside_finder.reason(self._table, encoded, row, j, self.contributions[row])
-
-    @cached_property
-    def _beside_finder(self) -> Beside:
-        return Beside(self._model)
+        return beside_finder(self._model).reason(self._table, encoded, row, j, self.contributions[row])
 
     def kind(self, row: int) -> str:
         """Return how a row stands out: it breaks a relation, has a new gap (a missing value where none was in
