@@ -3,7 +3,6 @@
 import joblib
 import pytest
 
-from rgld._kernels import threads
 from rgld._kernels.threads import n_threads
 
 CORES = 6
@@ -11,13 +10,13 @@ CORES = 6
 
 @pytest.fixture
 def _six_cores(monkeypatch):
-    monkeypatch.setattr(threads, "cpu_count", lambda: CORES)
+    monkeypatch.setattr(joblib, "cpu_count", lambda: CORES)
 
 
 def threads_of_a_worker(n_jobs=None):
     """What a call gets inside a worker on a machine with six cores."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(threads, "cpu_count", lambda: CORES)
+        patch.setattr(joblib, "cpu_count", lambda: CORES)
         return n_threads(n_jobs)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from .._arrays import Float64s, Indices
 from .._kernels.relations import Cells, beside_curve
 from .._model.relations import N_KNOTS
+from .candidates import evenly_spaced
 from .residuals import FAR_FRACTION, MAX_SPREAD, NEAR_FRACTION, Measured, distance, distances, middle, shuffled
 
 MIN_CORRELATION = 0.65
@@ -24,15 +25,17 @@ MAX_PARTNERS = 2
 """Of each column: those that correlate most."""
 MAX_CURVES = 12
 """Curves that are looked at, the strongest correlations first."""
-MIN_CURVE_ROWS = 200 * N_KNOTS
-"""Rows that decide: fewer in a group say little about its units."""
+MIN_CURVE_ROWS, MAX_CURVE_ROWS = 200 * N_KNOTS, 4096
+"""Rows that decide: fewer in a group say little about its units, more take time."""
+PROBED_EVERY, PROBE_SLACK = 8, 1.2
+"""One of so many rows that decide tells first whether they keep near the curve at all, with some slack: most do not."""
 LOW_FRACTION, HIGH_FRACTION = 0.1, 0.9
 """Quantiles of a group between which values are usual."""
 MIN_UNIT = 0.02
 """A unit is at least this fraction of the column's own spread: a group may have one value only."""
 
 
-def curves(cells: Cells, correlations: dict[tuple[int, int], float], some: Indices) -> list[Measured]:
+def curves(cells: Cells, correlations: dict[tuple[int, int], float]) -> list[Measured]:
     """Return the curves of pairs of columns that correlate, each pair given as (column, partner)."""
     best = sorted(correlations, key=lambda pair: (-round(correlations[pair], 6), pair))
     n_partners: Counter[int] = Counter()
@@ -41,6 +44,7 @@ def curves(cells: Cells, correlations: dict[tuple[int, int], float], some: Indic
         if correlations[pair] >= MIN_CORRELATION and n_partners[pair[0]] < MAX_PARTNERS:
             n_partners[pair[0]] += 1
             chosen.append(pair)
+    some = evenly_spaced(len(cells), MAX_CURVE_ROWS)
     found = (_curve(cells, j, partner, some) for j, partner in chosen[:MAX_CURVES])
     return [one for one in found if one is not None]
 
@@ -55,6 +59,10 @@ def _curve(cells: Cells, j: int, partner: int, some: Indices) -> Measured | None
     spread = distance(y - middle(y), NEAR_FRACTION)
     shape = _shape(y, beside[decide], MIN_UNIT * spread)
     if not 1e-150 < spread < 1e150 or shape is None:
+        return None
+    probe = decide[::PROBED_EVERY]
+    apart = values[probe] - beside_curve(values[probe], beside[probe], *shape, is_expected=True)
+    if distance(apart, NEAR_FRACTION) > PROBE_SLACK * MAX_SPREAD * spread:
         return None
     rows = np.flatnonzero(known)
     own, other = values[rows], beside[rows]

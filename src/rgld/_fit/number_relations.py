@@ -37,7 +37,7 @@ from .residuals import (
     with_limits,
 )
 
-MAX_SOLVED_ROWS = 4096
+MAX_SOLVED_ROWS = 2048
 """Rows that decide which columns are related, and how."""
 MIN_SOLVED_ROWS, MIN_ROWS_PER_TERM = 50, 10
 """A relation needs at least `MIN_SOLVED_ROWS` rows without missing values, and `MIN_ROWS_PER_TERM` more per partner."""
@@ -128,7 +128,7 @@ def candidates(cells: Cells, numbers: Sequence[int], values: Sequence[int]) -> t
     found = sorted(_one_of_each(found), key=lambda one: -one.precision)[:MAX_LINEAR]
     of_one = {(one.relation["target"], one.relation["partner"][0]) for one in found if one.precision > MAX_CURVE_DIGITS}
     correlations = {pair: own for pair, own in correlations.items() if not {pair, pair[::-1]} & of_one}
-    found += [*under_conditions(cells, numbers, values, some), *curves(cells, correlations, some)]
+    found += [*under_conditions(cells, numbers, values, some), *curves(cells, correlations)]
     limited = with_limits(found, len(cells))
     return [one for one in limited if "knot" not in one.relation], [one for one in limited if "knot" in one.relation]
 
