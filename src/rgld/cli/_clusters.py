@@ -6,6 +6,7 @@ In: paths that the workers can read too. Out: a fitted detector.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 import sys
@@ -187,8 +188,12 @@ def _shown(master: str) -> str:
 
 
 def _first_line(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return (lines[0] if lines else type(error).__name__).rstrip(".:")[:200]
+    """Return what an error says, in one line, without the call and the Java class that Spark puts before it."""
+    lines = [line.strip(": \t") for line in str(error).splitlines() if line.strip()]
+    if len(lines) > 1 and lines[0].startswith("An error occurred while calling"):
+        lines = lines[1:]
+    said = re.sub(r"^(?:[\w$]+\.)+[\w$]+: ", "", lines[0]) if lines else ""
+    return (said or type(error).__name__).rstrip(".:")[:200]
 
 
 def _check_files(paths: Sequence[str], fitting: Fitting, option: str) -> None:
