@@ -37,7 +37,7 @@ from .residuals import (
     with_limits,
 )
 
-MAX_SOLVED_ROWS = 2048
+MAX_SOLVED_ROWS = 4096
 """Rows that decide which columns are related, and how."""
 MIN_SOLVED_ROWS, MIN_ROWS_PER_TERM = 50, 10
 """A relation needs at least `MIN_SOLVED_ROWS` rows without missing values, and `MIN_ROWS_PER_TERM` more per partner."""
@@ -59,9 +59,9 @@ MAX_CURVE_DIGITS = 1.5
 """Two columns that are nearer to a sum or a product need no curve."""
 MAX_LINEAR = 32
 """Relations without a condition that are kept."""
-MAX_FITTED = 12
-"""Columns whose weights are fitted in each pass, those that their partners explain best first: bounds the time for
-tables in which everything correlates with everything."""
+MAX_NOISY = 12
+"""Columns that their partners explain, but not precisely, whose weights are fitted in each pass, the best explained
+first: bounds the time for tables in which everything correlates with everything."""
 DIGITS = 10
 """Significant digits of weights and constants: fewer than rounding, which may differ between processors, can change."""
 MAX_FACTORS = 3
@@ -71,7 +71,8 @@ MIN_POWER_PRECISION = 2.0
 WHOLE_WITHIN = 0.02
 """A weight that is this near to a whole number may be one."""
 WHOLE_LIKELY, MIN_LIKELY_PRECISION = 0.1, 1.5
-"""The same of a power, and the precision of a product, as the covariance shows them: rougher than the fit."""
+"""The same of a power, and the decimal digits from which a column counts as precisely explained, as the covariance
+shows them: rougher than the fit."""
 
 
 class Feature(NamedTuple):
@@ -197,7 +198,9 @@ def _linear(
             not is_log or _may_be_product(covariance, features, i, partners, left_open)
         ):
             explained.append((round(left_open, 6), i, partners))
-    for _, i, partners in sorted(explained)[:MAX_FITTED]:
+    explained.sort()
+    n_precise = sum(left_open <= 10.0**-MIN_LIKELY_PRECISION for left_open, _, _ in explained)
+    for _, i, partners in explained[: n_precise + MAX_NOISY]:
         one = _fitted(cells, features[i], [features[p] for p in partners], some, is_log)
         if one is not None:
             yield one
