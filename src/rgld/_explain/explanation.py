@@ -234,7 +234,10 @@ class Explanation:
             firsts.setdefault(broken.relation.words, broken.words)
             breaking.setdefault(broken.relation.words, []).append(int(row))
         found = [
-            Group(tuple(members), (f"break: {relation}", f"the first: {firsts[relation]}"))
+            Group(
+                tuple(members),
+                (f"break: {relation}", f"the first: {firsts[relation]}") if len(members) > 1 else (),
+            )
             for relation, members in breaking.items()
         ]
         others = ordered[~breaks]

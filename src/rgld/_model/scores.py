@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # the command line needs scores before it needs a model, whic
 MOST_ISOLATED = 0.005
 """A row with a new gap does not come before the rows whose score is above 1 minus this: it is seldom more unusual than
 a row that is far from all others."""
-TOP, FEWEST_BEFORE, MOST_BEFORE = 0.0095, 0.002, 0.008
+TOP, FEWEST_BEFORE, MOST_BEFORE = 0.0095, 0.002, 0.004
 """Rows that break a relation come after the most isolated rows, as many of them as leave room in the top hundredth: the
 first fraction, less the fraction of training rows that break a relation; not below the second, nor above the third."""
 P_WEIGHT = 0.02

@@ -52,6 +52,11 @@ class TopGroup:
     """The strongest rows, at most `MAX_GROUP_ROWS`."""
     reasons: list[str]
 
+    @property
+    def breaks_relation(self) -> bool:
+        """Whether the rows break a relation."""
+        return bool(self.rows[0].broken_relations)
+
     def as_dict(self) -> dict[str, Any]:
         """Return the group for JSON."""
         return {
@@ -74,21 +79,24 @@ class Findings:
         return [self._line(place, with_reasons=True) for place in range(min(n, len(self._scored.top_rows)))]
 
     def groups(self, n: int) -> list[TopGroup]:
-        """Return groups of the rows above the threshold (at most `MAX_GROUPED_ROWS`, at least n if there are so many),
-        those of the most anomalous rows first."""
+        """Return groups of the rows above the threshold (at most `MAX_GROUPED_ROWS`, at least n if there are so many):
+        up to n groups of rows that break a relation, which are mostly errors, then up to n others. Those of the most
+        anomalous rows come first."""
         if self._explanation is None:
             return []
         scores = self._scored.scores[self._scored.top_rows]
         n_above = int((scores > -self._scored.detector.offset_).sum())
         grouped = self._explanation.groups(range(min(len(scores), max(n, min(n_above, MAX_GROUPED_ROWS)))))
-        return [
+        found = [
             TopGroup(
                 len(group),
                 [self._line(place, with_reasons=False) for place in group.rows[:MAX_GROUP_ROWS]],
                 list(group.reasons),
             )
-            for group in grouped[:n]
+            for group in grouped
         ]
+        breaking = [group for group in found if group.breaks_relation]
+        return [*breaking[:n], *[group for group in found if not group.breaks_relation][:n]]
 
     def _line(self, place: int, *, with_reasons: bool) -> TopLine:
         assert self._explanation is not None
@@ -140,8 +148,11 @@ def print_groups(groups: list[TopGroup], name: str, file: TextIO) -> None:
     if not groups:
         return
     heads = _heads([line for group in groups for line in group.rows], name)
-    print(f"\n{next(heads)}  why", file=file)
-    for group in groups:
+    n_breaking = sum(group.breaks_relation for group in groups)
+    print(f"\n{next(heads)}  why" + ("  (rows that break a relation come first)" if n_breaking else ""), file=file)
+    for place, group in enumerate(groups):
+        if n_breaking and place == n_breaking:
+            print(file=file)
         left = [next(heads) for _ in group.rows]
         if group.n_rows > len(left):
             left.append(f"  and {group.n_rows - len(left):,} more")
