@@ -245,3 +245,13 @@ def test_values_that_mean_missing_are_in_the_model(tmp_path):
         Fitting(na=["-200", "a=-1"])
     assert Fitting(na=["-200"]).na_values() == ["-200"]
     assert Fitting(na=["a=b=-1", "a=b=-2"]).na_values() == {"a=b": ["-1", "-2"]}
+
+
+def test_a_comma_in_a_title_is_no_delimiter(tmp_path):
+    rows = "".join(f"A{i};{i % 7},5;{'Bonn' if i % 3 else 'Rome'}\n" for i in range(60))
+    frame, _ = read_text(tmp_path, f"Orders, March 2026\nOrder;Amount;City\n{rows}")
+    assert frame.columns == ["Order", "Amount", "City"] and len(frame) == 60
+    texts = "".join(f"{i},red;green;{i}\n" for i in range(60))
+    assert read_text(tmp_path, f"id,colours\n{texts}")[0].columns == ["id", "colours"]
+    numbers = "".join(f"{i},{i * i}\n" for i in range(60))
+    assert read_text(tmp_path, f"a,b\n{numbers}")[0].columns == ["a", "b"]

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from rgld.exceptions import ParameterError, TableError
 
-from ._header import has_names, n_title_rows
+from ._header import MAX_TITLE_LINES, has_names, n_title_rows
 from ._numbers import has_decimal_commas, is_number
 from ._options import Reading
 
@@ -168,8 +168,26 @@ def find_delimiter(text: str, *, has_header: bool) -> str:
     """Return the delimiter that splits the column names and most rows into the same number of fields.
 
     If several do, the comma comes last, and among the others the one with most fields comes first. If none does, the
-    delimiter that gives most rows the same number of fields: the reader then names the line that does not fit.
+    first lines may be a title, as in "Orders, March 2026": then the one that does so after it. Else the delimiter that
+    gives most rows the same number of fields: the reader then names the line that does not fit.
     """
+    best, fits = _best_delimiter(text, has_header=has_header)
+    for _ in range(MAX_TITLE_LINES if has_header else 0):
+        text = text.partition("\n")[2]
+        if fits and (best != "," or _LONE_COMMA.search(text)):
+            return best
+        below, fits_below = _best_delimiter(text, has_header=True)
+        if fits_below and below != best:
+            return below
+    return best
+
+
+_LONE_COMMA = re.compile(r"(?<!\d),|,(?!\d)")
+"""A comma that is not within a number."""
+
+
+def _best_delimiter(text: str, *, has_header: bool) -> tuple[str, bool]:
+    """Return the delimiter that fits best, and whether it fits the first line too."""
     best, best_score = ",", (False, False, False, 0.0, 0)
     for delimiter in DELIMITERS:
         rows = split(text, delimiter)
@@ -183,8 +201,8 @@ def find_delimiter(text: str, *, has_header: bool) -> str:
         width, fraction, fits = _widths(rows, has_header=has_header)
         # A line of words without a number is text, not columns.
         if fits and width > 1 and fraction == 1.0 and any(is_number(cell) for row in rows[1:] for cell in row):
-            return " "
-    return best
+            return " ", True
+    return best, best_score[0]
 
 
 def _widths(rows: Sequence[Sequence[str]], *, has_header: bool) -> tuple[int, float, bool]:
