@@ -90,7 +90,9 @@ def report_data(
     row_name = short(id_name or "row")
     n, n_flagged = len(scored.scores), int(scored.is_flagged.sum())
     by_definition = fraction_above(detector.contamination, model.local_weight, model.n_branches)
-    counts = Counts(n, n_flagged, scored.threshold, by_definition)
+    relation_score = scored.branches.relation_score
+    n_breaking = 0 if relation_score is None else int(np.count_nonzero(relation_score))
+    counts = Counts(n, n_flagged, scored.threshold, by_definition, n_breaking)
     return {
         "source": short(source),
         "drift": None if check is None else drift_section(check),
@@ -107,7 +109,7 @@ def report_data(
         "map": map_chart(model, scored.matrix, drawn),
         "drawn": drawn.note,
         "rows": shown,
-        **relation_list(model, scored.table, scored.branches.relation_score, top.indices),
+        **relation_list(model, scored.table, relation_score, top.indices),
         "groups": _groups(found, top),
         "n_columns": len(encoding.columns),
         "names": {j: short(encoding.columns[j].name) for j in _named(shown)},
@@ -196,11 +198,12 @@ def _shown_rows(
 
 def _groups(found: Explanation, top: TopRows) -> list[dict[str, Any]]:
     """Return the rows above the threshold (all that are shown, if there are none) as findings: rows that share their
-    reasons, by their places in the page's table."""
+    reasons, by their places in the page's table. Rows that break a relation come first: they are mostly errors."""
     n_flagged = int(top.is_flagged.sum())
+    groups = found.groups(range(n_flagged or len(top.indices)))
     return [
         {"rows": list(group.rows), "reasons": [short(reason, LONGEST_REASON) for reason in group.reasons]}
-        for group in found.groups(range(n_flagged or len(top.indices)))
+        for group in sorted(groups, key=lambda group: not found.broken_relations(group.rows[0]))
     ]
 
 

@@ -1,4 +1,4 @@
-"""Words of the page: a summary in three sentences, the figures at its head, how to get the report again.
+"""Words of the page: a summary in a few sentences, the figures at its head, how to get the report again.
 
 In: counts, the rows shown, the detector. Out: sentences.
 """
@@ -31,6 +31,8 @@ class Counts(NamedTuple):
     threshold: float
     by_definition: tuple[float, float]
     """About how small and how large a fraction of the training rows is above the threshold by definition."""
+    n_breaking: int = 0
+    """How many rows break a relation."""
 
 
 def summary(
@@ -42,8 +44,9 @@ def summary(
     shares: Float64s,
     p_values: Float64s | None,
 ) -> list[str]:
-    """Return three sentences: how many rows stand out, which one most, because of which columns."""
-    n, n_flagged, threshold, (low, high) = counts
+    """Return three paragraphs: how many rows stand out and how many break a relation, which row stands out most,
+    because of which columns."""
+    n, n_flagged, threshold, (low, high), n_breaking = counts
     some = f"{n_flagged:,} of {count_of(n, 'row')} ({percent(n_flagged / n)})" if n_flagged else f"None of {n:,} rows"
     is_are = "score" if n_flagged > 1 else "scores"
     how_many = f"{some} of {isolated(short(source))} {is_are} above the threshold of {threshold:.4g}"
@@ -55,6 +58,8 @@ def summary(
         how_many += "anomalies" if k != 1 else "an anomaly"
     first = shown[0]
     reasons = "; ".join(first["reasons"]) or "no column in particular"
+    if n_breaking:
+        how_many += f". {count_of(n_breaking, 'row')} break{'s' if n_breaking == 1 else ''} a relation between columns"
     return [
         f"{how_many}.",
         f"The most unusual is {isolated(row_name)} {isolated(first['id'])}: {reasons}.",
