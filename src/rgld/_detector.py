@@ -237,7 +237,7 @@ class Detector:
         `global_score` is high for a row in a sparse region, `local_score` for a row far from its nearest references:
         ranks in (0, 1), or None without views. `anomaly_score` is their mean, weighted by `local_weight`.
         `relation_score`, in [0, 1), is 0 for a row that breaks no relation (docs/relations.md), and None if the model
-        has none. A row that breaks one has an anomaly score of at least 0.995 - 0.02 (1 - relation_score). `gap_score`,
+        has none. A row that breaks one has an anomaly score of at least 0.996 - 0.02 (1 - relation_score). `gap_score`,
         in [0, 1), is above 0 for a row with a missing value where none was in training (docs/tables.md). Its anomaly
         score is at least 0.995 - (1 - gap_score).
         """
