@@ -177,7 +177,7 @@ def find_delimiter(text: str, *, has_header: bool) -> str:
         if fits and (best != "," or _LONE_COMMA.search(text)):
             return best
         below, fits_below = _best_delimiter(text, has_header=True)
-        if fits_below and below != best:
+        if fits_below and below not in (best, " "):
             return below
     return best
 
