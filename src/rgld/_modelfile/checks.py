@@ -36,7 +36,7 @@ def check_values(header: Header, arrays: Arrays) -> None:
         if described.index_of:
             _require(name, (array >= 0) & (array < lengths[described.index_of]))
         if described.is_sorted:
-            _require(name, np.diff(array) >= 0)
+            _require(name, array[1:] >= array[:-1])
     for branch in ("global", "leverage", "local"):
         if f"{branch}.cdf_sizes" in arrays:
             _check_cdfs(branch, arrays, header.sizes.n_rows)
@@ -58,7 +58,7 @@ def _check_cdfs(branch: str, arrays: Arrays, n_rows: int) -> None:
     is_first = np.zeros(len(knots.cdf_values), bool)
     is_first[np.cumsum(knots.cdf_sizes)[:-1]] = True
     for name in ("cdf_values", "cdf_ranks"):
-        _require(f"{branch}.{name}", is_first[1:] | (np.diff(getattr(knots, name)) > 0))
+        _require(f"{branch}.{name}", is_first[1:] | _increases(getattr(knots, name)))
     edge = ROUNDED * 0.5 / n_rows
     _require(f"{branch}.cdf_ranks", (knots.cdf_ranks >= edge) & (knots.cdf_ranks <= 1.0 - edge))
 
@@ -83,7 +83,7 @@ def _check_profiles(header: Header, arrays: Arrays) -> None:
     is_last = np.zeros(len(counts), bool)
     is_last[last] = True
     for name in ("knots", "counts"):
-        _require(f"profile.{name}", is_last[:-1] | (np.diff(getattr(profiles, name)) > 0))
+        _require(f"profile.{name}", is_last[:-1] | _increases(getattr(profiles, name)))
     _require("profile.counts", counts[last] == n_present[n_knots > 0])
 
 
@@ -91,6 +91,11 @@ def check_angles(branch: GlobalBranch) -> None:
     """The angles of the farthest rows are finite."""
     largest = np.abs(branch.directions).max() * branch.views.features.shape[1] * LARGEST_VALUE
     _require("global.projection", largest / branch.multipliers.min() < LARGEST_ANGLE)
+
+
+def _increases(values: Any) -> Any:
+    """Return which values are followed by a larger one. Compared, not subtracted: a difference may overflow."""
+    return values[1:] > values[:-1]
 
 
 def _require(name: str, holds: Any) -> None:

@@ -61,6 +61,8 @@ def check_relations(relations: Relations, columns: Sequence[Column], n_held_out:
     _require("curves.knot", np.all(curves.knot[:, 1:] > curves.knot[:, :-1]))
     _require_columns("orders.low", orders.low, is_number)
     _require_columns("orders.high", orders.high, is_number)
+    kinds = np.array([column.kind for column in columns])
+    _require("orders.high", np.array_equal(kinds[orders.low], kinds[orders.high]))
     check_values("pairs.first", pairs.first, pairs.first_code)
     check_values("pairs.second", pairs.second, pairs.second_code)
     usual = np.where(pairs.usual_code == UNLISTED, MISSING, pairs.usual_code)
