@@ -51,7 +51,7 @@ FORGED = [
     ("numbers.n_broken", 10**6),
     ("numbers.n_rows", 10**6),
     ("orders.low", 7),
-    ("orders.low", 10),  # a date, beside a number
+    ("orders.low", 0),  # a number, beside a date
     ("orders.high", 99),
     ("pairs.first_code", 2),
     ("pairs.second", 2),

@@ -36,7 +36,7 @@ def check_values(header: Header, arrays: Arrays) -> None:
         if described.index_of:
             _require(name, (array >= 0) & (array < lengths[described.index_of]))
         if described.is_sorted:
-            _require(name, array[1:] >= array[:-1])
+            _require(name, array[..., 1:] >= array[..., :-1])
     for branch in ("global", "leverage", "local"):
         if f"{branch}.cdf_sizes" in arrays:
             _check_cdfs(branch, arrays, header.sizes.n_rows)
