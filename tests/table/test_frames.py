@@ -2,8 +2,10 @@
 
 import narwhals.stable.v2 as nw
 import numpy as np
+import polars as pl
 import pytest
 
+from rgld import RGLD
 from rgld._table import frames
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
@@ -60,3 +62,11 @@ def test_other_columns_are_left_to_the_frame_library(name):
 def test_unused_columns_are_not_read():
     (column,) = frames.read_columns(nw.from_native(pa.table({"x": NUMBERS["floats"]})), ("x",), ())
     assert np.isnan(column.values).all()
+
+
+def test_a_few_dates_beyond_the_years_of_python():
+    far = pl.Series("when", [2**62, -(2**62), 0], dtype=pl.Int64).cast(pl.Datetime("us"))
+    rows = pl.DataFrame({"when": far, "x": [1.0, 2.0, 3.0]})
+    long = pl.concat([rows] * 200)
+    detector = RGLD(random_state=0, n_global_views=2, n_local_views=2).fit(long)
+    np.testing.assert_array_equal(detector.anomaly_score(rows), detector.anomaly_score(long)[:3])

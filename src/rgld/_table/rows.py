@@ -16,6 +16,8 @@ from ..exceptions import TableError
 from .columns import RawColumn
 from .objects import read_objects
 
+FIRST_MICROSECOND, LAST_MICROSECOND = -62_135_500_000_000_000, 253_402_200_000_000_000
+"""Since 1970: the second day of year 1 and the last but one of year 9999, whatever the time zone."""
 MAX_FEW_ROWS = 16
 """Data frames of at most this many rows are read cell by cell."""
 POLARS_TYPES = frozenset(("Boolean", "String", "Date", "Float32", "Float64", "Int8", "Int16", "Int32", "Int64")) | {
@@ -92,9 +94,11 @@ def cells_of_few_rows(X: Any) -> Cells | None:
 
 
 def _polars_cells(frame: Any) -> Cells | None:
-    for dtype in frame.dtypes:
+    for place, dtype in enumerate(frame.dtypes):
         name = type(dtype).__name__ if not isinstance(dtype, type) else dtype.__name__
         if name not in POLARS_TYPES and not (name in ("Datetime", "Duration") and dtype.time_unit == "us"):
+            return None
+        if name == "Datetime" and not _are_python_dates(frame.to_series(place).to_physical()):
             return None
     try:
         rows = frame.rows()
@@ -102,6 +106,12 @@ def _polars_cells(frame: Any) -> Cells | None:
         return None
     names = tuple(frame.columns)
     return Cells(names, tuple(map(list, zip(*rows, strict=True))), (True,) * len(names))
+
+
+def _are_python_dates(microseconds: Any) -> bool:
+    """Return whether dates are in the years that Python knows. (Of others, polars makes a panic, not an error.)"""
+    low, high = microseconds.min(), microseconds.max()
+    return low is None or bool(low >= FIRST_MICROSECOND and high <= LAST_MICROSECOND)
 
 
 def _pandas_cells(frame: Any) -> Cells | None:
