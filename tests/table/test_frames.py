@@ -65,7 +65,7 @@ def test_unused_columns_are_not_read():
 
 
 def test_a_few_dates_beyond_the_years_of_python():
-    far = pl.Series("when", [2**62, -(2**62), 0], dtype=pl.Int64).cast(pl.Datetime("us"))
+    far = pl.Series("when", [9 * 10**18, -9 * 10**18, 0], dtype=pl.Int64).cast(pl.Datetime("us"))
     rows = pl.DataFrame({"when": far, "x": [1.0, 2.0, 3.0]})
     long = pl.concat([rows] * 200)
     detector = RGLD(random_state=0, n_global_views=2, n_local_views=2).fit(long)
