@@ -239,7 +239,8 @@ class Detector:
         `relation_score`, in [0, 1), is 0 for a row that breaks no relation (docs/relations.md), and None if the model
         has none. A row that breaks one has an anomaly score of at least 0.996 - 0.02 (1 - relation_score). `gap_score`,
         in [0, 1), is above 0 for a row with a missing value where none was in training (docs/tables.md). Its anomaly
-        score is at least 0.995 - (1 - gap_score).
+        score is at least 0.995 - (1 - gap_score). `date_score` is above 0 for a row with a date of another age, such as
+        2042 in a table of 2024, and the least anomaly score that such a row gets.
         """
         require_fitted(self)
         return score_part(self, X)

@@ -14,6 +14,7 @@ from .._arrays import Bools, Float64s, Floats, Indices
 from .._kernels.threads import threads_for
 from .._model.model import Model
 from .._model.scores import BranchScores, anomaly_score
+from .._table.far_dates import far_dates
 from .._table.frames import Origin, make_frame
 from .._table.gaps import new_gaps
 from .._table.table import Table
@@ -60,7 +61,8 @@ class Explanation:
     """Names of the d columns of the table."""
     contributions: Float64s
     """Shape (n, d), never negative: what each column adds to the evidence, see docs/explanations.md. The sum of a row
-    is its mean evidence over all views. A gap that is new adds 1 and the largest of them: it comes first."""
+    is its mean evidence over all views. A gap that is new, or a date of another age, adds 1 and the largest of them: it
+    comes first."""
     anomaly_score: Float64s
     """Shape (n,), as the next three."""
     global_score: Float64s | None
@@ -77,6 +79,8 @@ class Explanation:
     """Rows with a higher score are called outliers; None if it is not known."""
     _origin: Origin = NO_ORIGIN
     _has_new_gap: Bools | None = None
+    """Shape (n,); None if no row can have one."""
+    _has_far_date: Bools | None = None
     """Shape (n,); None if no row can have one."""
 
     def __len__(self) -> int:
@@ -272,7 +276,8 @@ class Explanation:
 
     def kind(self, row: int) -> str:
         """Return how a row stands out: it breaks a relation, has a new gap (a missing value where none was in
-        training), is in a sparse region, is far from its nearest rows, several of these, or none."""
+        training), has a date of another age (2042 in a table of 2024), is in a sparse region, is far from its nearest
+        rows, several of these, or none."""
         broad = self.global_score is not None and self.global_score[row] > MIN_STANDOUT_SCORE
         apart = self.local_score is not None and self.local_score[row] > MIN_STANDOUT_SCORE
         found_as = {(True, True): "broadly rare and locally isolated", (True, False): "broadly rare"}
@@ -280,6 +285,7 @@ class Explanation:
         ways = [
             "breaks a relation" if self._broken.found[row] else "",
             "has a new gap" if self._has_new_gap is not None and self._has_new_gap[row] else "",
+            "has a date of another age" if self._has_far_date is not None and self._has_far_date[row] else "",
         ]
         found = ", ".join(filter(None, [*ways, found])) or "not clearly unusual"
         if self.distance_ratio is None:
@@ -305,6 +311,9 @@ def explain_rows(
     found = contributions(model, matrix, threads_for(len(matrix), n_jobs))
     for j, rows in new_gaps(model.encoding, table, matrix):
         found.by_column[rows, j] += 1.0 + found.by_column[rows].max(axis=1)
+    for j, rows, least in far_dates(model.encoding, table, matrix):
+        rows = rows[least > MIN_STANDOUT_SCORE]
+        found.by_column[rows, j] += 1.0 + found.by_column[rows].max(axis=1)
     return Explanation(
         tuple(column.name for column in model.encoding.columns),
         found.by_column,
@@ -319,4 +328,5 @@ def explain_rows(
         threshold,
         origin,
         None if scores.gap_score is None else scores.gap_score > 0.0,
+        None if scores.date_score is None else scores.date_score > MIN_STANDOUT_SCORE,
     )

@@ -25,6 +25,7 @@ from .._model.relations import HeldOutBreaks
 from .._model.scores import BranchScores, anomaly_score
 from .._params import Parameters
 from .._table.encoding import Encoding
+from .._table.far_dates import date_score
 from .._table.infer import with_medians
 from .._table.profiles import Profiles, profile_table
 from .._table.schema import Schema
@@ -140,6 +141,7 @@ def fit_table(
         model = _related(model, fitted)
         cells = fitted.cells if fitted is not None and sampled is None else None
         branch_scores = with_relations(model, branch_scores, training, rows.matrix, cells)
+    branch_scores = branch_scores._replace(date_score=date_score(model.encoding, training, rows.matrix))
     scores = anomaly_score(branch_scores, model)
     offset = fit_offset(parameters.contamination, scores)
     if held_out is None:

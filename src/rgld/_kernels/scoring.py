@@ -9,6 +9,7 @@ from .. import _kernels
 from .._arrays import Float64s, Floats
 from .._model.model import Model
 from .._model.scores import BranchScores, anomaly_score
+from .._table.far_dates import date_score
 from .._table.gaps import gap_score
 from .._table.schema import Schema
 from .._table.table import Table
@@ -20,7 +21,11 @@ from .threads import threads_for
 def score_rows(model: Model, table: Table, matrix: Floats, n_jobs: int | None) -> BranchScores:
     """Return the scores of rows as they were read, and encoded, shape (n, e)."""
     rows = _kernels.Rows(matrix, model.scaling, threads_for(len(matrix), n_jobs))
-    scores = BranchScores(*_kernels.branch_scores(rows, model), gap_score=gap_score(model.encoding, table, matrix))
+    scores = BranchScores(
+        *_kernels.branch_scores(rows, model),
+        gap_score=gap_score(model.encoding, table, matrix),
+        date_score=date_score(model.encoding, table, matrix),
+    )
     return with_relations(model, scores, table, matrix)
 
 

@@ -34,12 +34,16 @@ class BranchScores(NamedTuple):
     """In [0, 1): 0 for a row without a gap that is new, which is a missing value in a column where no training row
     missed one. For the others, the fraction of rows like the training rows that are expected to have none. None if no
     row can have one, as in arrays."""
+    date_score: Float64s | None = None
+    """In [0, 1): 0 for a row whose dates are natural. For the others, the least anomaly score that a date of another
+    age gives them (`_table/far_dates.py`). None if no row can have one."""
 
 
 def anomaly_score(scores: BranchScores, model: Model) -> Float64s:
     """Return the weighted mean of the branch scores, of one branch its score. A row that breaks a relation gets at
     least 1 - (before + P_WEIGHT p), where p is 1 - relation score and `before` is said at TOP. A row with a new gap
-    gets at least 1 - (MOST_ISOLATED + p), where p is 1 - gap score.
+    gets at least 1 - (MOST_ISOLATED + p), where p is 1 - gap score. A row with a date of another age gets at least its
+    date score, which may be the highest of all.
 
     So such rows come into the top hundredth, and the order of all other rows is that of the branches.
     """
@@ -48,6 +52,8 @@ def anomaly_score(scores: BranchScores, model: Model) -> Float64s:
         # Up to half of the rest is left to the branches, which keep the order of such rows.
         place = 1.0 - (MOST_ISOLATED + 1.0 - scores.gap_score) * (1.0 - 0.5 * score)
         score = np.where(scores.gap_score > 0.0, np.maximum(score, place), score)
+    if scores.date_score is not None:
+        score = np.maximum(score, scores.date_score)
     relation_score = scores.relation_score
     if relation_score is None or model.relations is None:
         return score

@@ -73,6 +73,7 @@ OPTIONAL_CHECKS: Mapping[str, Callable[[Any], bool]] = {
         and all(early <= late for early, late in pairwise(v))
     ),
     "natural_until": lambda v: _is_finite(v, LARGEST_MOMENT),
+    "far_shares": lambda v: _is_list(v) and len(v) in (0, 2) and all(type(f) is float and 0.0 <= f < 1.0 for f in v),
     "gap_value": lambda v: v is None or _is_finite(v),
 }
 """The same for fields that are written only if they are not the default; older files do not have them."""
@@ -109,6 +110,8 @@ def _parse_column(content: Any, n_rows: int) -> Column:
     if column.date_knots and not (
         column.kind in ("time", "number") and column.date_knots[0] < column.date_knots[-1] < column.natural_until
     ):
+        raise ModelFileError("The model file's training dates do not fit each other.")
+    if column.far_shares and not column.date_knots:
         raise ModelFileError("The model file's training dates do not fit each other.")
     if sum(column.counts) > n_rows or column.rest > n_rows:
         raise ModelFileError("The model file counts more rows of a category than the training table had.")

@@ -16,7 +16,8 @@ from .._arrays import Array, Bools, Float64s, Floats, Indices, Int64s, normal_qu
 from ..exceptions import TableError
 from . import cells
 from .columns import RawColumn, as_strings, at_places, without_values
-from .future import spread
+from .future import STEP, DateRange, are_late, beyond, natural_limits, put_back, spread
+from .hashing import integer_hashes
 from .stamps import STAMP_FORMATS, seconds_of_stamps
 from .styles import NumberStyle, read_in_style
 
@@ -27,6 +28,8 @@ MAX_LISTED_VALUES = 1000
 
 DAY, WEEK, YEAR = 86_400.0, 7 * 86_400.0, 365.2425 * 86_400.0
 CYCLES = {"day": DAY, "week": WEEK, "year": YEAR}
+PERIODS = {"day": DAY, "week": WEEK, "year": 52 * WEEK}
+"""Whole times by which a date can be moved without leaving its hour, its weekday, its season."""
 MONDAY = 4 * DAY
 """Seconds from the beginning of 1970, a Thursday, to the first Monday."""
 
@@ -73,6 +76,9 @@ class Column:
     date is natural (`future.py`)."""
     natural_until: float = 0.0
     """Dates after the last quantile and up to this one are natural."""
+    far_shares: tuple[float, ...] = ()
+    """Fractions of the training dates that are of an earlier and of a later age (`far_dates.py`); () without
+    `date_knots`. Models of older releases have none either: they move each late date by itself."""
     gap_value: float | None = None
     """What a missing value is encoded as if none was missing in training: a number outside the training range; of a
     category, which has a code for values never seen, 0. None if some were missing, in arrays and in models of older
@@ -199,6 +205,34 @@ class Encoding:
         return np.array([j for j, _ in found], np.intp), np.array(places, np.intp), np.array(values, np.float64)
 
     @cached_property
+    def date_ranges(self) -> tuple[Indices, tuple[DateRange, ...]]:
+        """The columns whose late dates are put back together, and the training dates of each."""
+        found = [(j, column) for j, column in enumerate(self.columns) if column.far_shares]
+        return np.array([j for j, _ in found], np.intp), tuple(
+            DateRange(
+                np.array(column.date_knots),
+                column.natural_until,
+                tuple(PERIODS[cycle] for cycle in column.cycles),
+                column.kind == "number",
+            )
+            for _, column in found
+        )
+
+    @cached_property
+    def date_limits(self) -> tuple[Indices, Indices, Float64s, Float64s]:
+        """The columns whose dates can be of another age, the encoded column of each, and the earliest and the latest
+        date that are not."""
+        found = [(j, natural_limits(column.date_knots)) for j, column in enumerate(self.columns) if column.far_shares]
+        columns = np.array([j for j, _ in found], np.intp)
+        limits = np.array([limits for _, limits in found], np.float64).reshape(-1, 2)
+        return columns, self.starts[columns], limits[:, 0], limits[:, 1]
+
+    @cached_property
+    def is_undated(self) -> Bools:
+        """Which encoded columns are not those of a date that can be put back, shape (e,)."""
+        return np.array([not self.columns[j].far_shares for j in self.owner], bool)
+
+    @cached_property
     def dropped(self) -> frozenset[str]:
         """Names of the columns that were dropped: no score depends on them."""
         return frozenset(column.name for column in self.columns if column.kind == "dropped")
@@ -270,6 +304,7 @@ def encode_columns(
     """
     n = len(columns[0])
     matrix = np.empty((len(encoding.fill), n)).T
+    dates = []
     for column, raw, start in zip(encoding.columns, columns, encoding.starts, strict=True):
         if raw.kind == "nested" and column.kind != "dropped":
             raise TableError(
@@ -284,7 +319,41 @@ def encode_columns(
                 unread += _unread(column, raw, values)
             check_infinity(values, column.name, row_indices)
             _encode_values(column, values, encoding.fill[start], matrix[:, start:])
+            if column.far_shares:
+                dates.append(values)
+    if dates:
+        _put_late_rows_back(encoding, np.column_stack(dates), matrix)
     return matrix
+
+
+def _put_late_rows_back(encoding: Encoding, dates: Float64s, matrix: Float64s) -> None:
+    """Put rows with late dates, shape (n, c), among the training rows (`future.py`).
+
+    Where each row arrives is drawn by a hash of its other columns and by its dates: rows of a single new day spread
+    over all training days, and the same row always arrives at the same place.
+    """
+    columns, ranges = encoding.date_ranges
+    late = are_late(dates, ranges)
+    rows = np.flatnonzero(late.any(axis=1))
+    if not len(rows):
+        return
+    latest = np.array([own.knots[-1] for own in ranges])
+    steps = np.where(late[rows], np.floor(dates[rows] - latest), 0.0).max(axis=1)
+    draws = np.mod(_row_hashes(matrix[np.ix_(rows, encoding.is_undated)]) + steps * STEP, 1.0)
+    moved = put_back(dates[rows], ranges, draws)
+    for j, before, after in zip(columns, dates[rows].T, moved.T, strict=True):
+        changed = before != after
+        changed &= ~np.isnan(before)
+        matrix[rows[changed], encoding.starts[j]] = after[changed]
+
+
+def _row_hashes(matrix: Float64s) -> Float64s:
+    """Return a number in [0, 1) for each row, shape (n,). Numbers that are equal in float32 count as equal."""
+    bits = (matrix.astype(np.float32) + np.float32(0.0)).view(np.uint32).astype(np.uint64)  # -0 becomes 0
+    sums = np.zeros(len(bits), np.uint64)
+    for column in bits.T:
+        sums = (integer_hashes(sums ^ column, np.uint64(0)) * 2.0**53).astype(np.uint64)
+    return integer_hashes(sums, np.uint64(0))
 
 
 def _unread(column: Column, raw: RawColumn, values: Float64s) -> list[str]:
@@ -304,7 +373,7 @@ def encode_matrix(encoding: Encoding, matrix: Floats, row_indices: Int64s | None
         whole = np.isfinite(matrix.sum(dtype=np.float64))
     if whole and encoding.is_plain:
         return matrix
-    if any(column.kind not in ("number", "dropped") or column.na_values for column in encoding.columns):  # of a frame
+    if any(c.kind not in ("number", "dropped") or c.na_values or c.far_shares for c in encoding.columns):  # of a frame
         names = (column.name for column in encoding.columns)
         columns = [RawColumn(name, "number", matrix[:, j].astype(float)) for j, name in enumerate(names)]
         return encode_columns(encoding, columns, row_indices)
@@ -333,7 +402,9 @@ def check_infinity(values: Floats, name: str, row_indices: Int64s | None = None)
 def _encode_values(column: Column, values: Floats, fill: float, out: Floats) -> None:
     missing = np.isnan(values)
     out[:, 0] = values
-    if column.date_knots:
+    if column.far_shares:
+        out[:, 0] = beyond(values, column.date_knots, column.natural_until)
+    elif column.date_knots:
         are_years = column.kind == "number"
         out[:, 0] = spread(values, column.date_knots, column.natural_until, are_years=are_years)
     out[missing, 0] = fill if column.gap_value is None else column.gap_value

@@ -1,12 +1,15 @@
 """Dates after the training rows: time goes on, which is not an anomaly.
 
-In: the dates of the training rows. Out: until when a later date is natural, and where such a date is put among the
-training dates. docs/tables.md says why.
+In: the dates of the training rows. Out: until when a later date is natural, where the dates of a later row are put
+among the training dates, and how far dates of another age are off. docs/tables.md says why.
 """
+
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from .._arrays import Float64s, Floats
+from .._arrays import Bools, Float64s, Floats, Indices
 from .names import says_year
 
 NATURAL_SPANS = 1.25
@@ -73,26 +76,138 @@ def are_years(name: str, values: Float64s) -> bool:
     return n_years == high - low + 1.0 and MIN_YEAR_ROWS * n_years <= len(values) and low >= FIRST_PLAIN_YEAR
 
 
-def spread(values: Floats, knots: tuple[float, ...], until: float, *, are_years: bool = False) -> Floats:
-    """Return dates, with those after the training dates and up to `until` put among the training dates.
+class DateRange(NamedTuple):
+    """The training dates of a column, as far as later dates are compared with them."""
 
-    Later dates stay where they are. If such dates are rare in training, they move farther away, at first slowly: by the
-    square of the spans that they lie beyond `until`. So a model that is used a little too long does not fail at once,
-    and the year 2042 in a table of 2024 stands out, although a date counts half in the views.
+    knots: Float64s
+    """Quantiles of the training dates."""
+    until: float
+    """Dates up to this one are natural."""
+    periods: tuple[float, ...]
+    """Seconds. A date that is put back by whole periods keeps its place in the cycles of the column."""
+    are_years: bool
+    """Whether the dates are numbers of years, not seconds."""
 
-    Where among them depends on the seconds since the latest training date, and is spread over all of them. So new
-    rows are as early or late as training rows are, and their scores say nothing of their dates. (At the latest training
-    date they would lie at the edge of the training rows, where neighbours are fewer.) A year becomes a training year.
+    def place(self, fractions: Float64s) -> Float64s:
+        """Return the training dates below which these fractions of the training dates lie. If there are few different
+        dates (days, months, years), it is one of them."""
+        if np.any(self.knots[1:] == self.knots[:-1]) or self.are_years:
+            return np.asarray(self.knots[np.rint(fractions * (len(self.knots) - 1)).astype(np.intp)])
+        return np.interp(fractions, np.linspace(0.0, 1.0, len(self.knots)), self.knots)
+
+    def fraction(self, dates: Float64s, side: str) -> Float64s:
+        """Return the fraction of the training dates below dates; equal ones count on the right side only."""
+        if np.any(self.knots[1:] == self.knots[:-1]):
+            below = self.knots.searchsorted(dates, side="left" if side == "left" else "right") - (side == "right")
+            return np.clip(below / (len(self.knots) - 1), 0.0, 1.0)
+        return np.interp(dates, self.knots, np.linspace(0.0, 1.0, len(self.knots)))
+
+
+def are_late(dates: Float64s, ranges: Sequence[DateRange]) -> Bools:
+    """Return which dates, shape (n, c), are later than the training dates by no more than is natural."""
+    latest = np.array([own.knots[-1] for own in ranges])
+    return (dates > latest) & (dates <= np.array([own.until for own in ranges]))
+
+
+def put_back(dates: Float64s, ranges: Sequence[DateRange], draws: Float64s) -> Float64s:
+    """Return the dates of rows, shape (n, c), NaN where missing; rows with late dates are put back in time.
+
+    All dates of a row move by the same time, so that a journey takes as long as it did, and by whole days (weeks,
+    years), so that it begins at the same hour (on the same weekday, in the same season). `draws`, uniform in [0, 1),
+    one for each row, decide where the row arrives: rows spread over all training dates. So new rows are as early or
+    late as training rows are, and their scores say nothing of their dates. (At the latest training date they would lie
+    at the edge of the training rows, where neighbours are fewer.)
+
+    Of the late columns, the one whose training dates span the shortest time leads. Dates that cannot follow it, because
+    they would leave their own training dates, do not move; if they are late, each is put among its training dates by
+    itself. Dates that are not natural stay where they are.
+    """
+    late = are_late(dates, ranges)
+    rows = np.flatnonzero(late.any(axis=1))
+    if not len(rows):
+        return dates
+    result = dates.copy()
+    result[rows] = _put_back(dates[rows], late[rows], ranges, draws[rows])
+    return result
+
+
+def _put_back(dates: Float64s, late: Bools, ranges: Sequence[DateRange], draws: Float64s) -> Float64s:
+    first, latest = (np.array([own.knots[end] for own in ranges]) for end in (0, -1))
+    until = np.array([own.until for own in ranges])
+    in_seconds = np.array([not own.are_years for own in ranges])
+    order = np.argsort(np.where(in_seconds, latest - first, np.inf), kind="stable")
+    leading = order[late[:, order].argmax(axis=1)]  # of each row, its late column with the shortest span
+    least, most = dates - latest, dates - first
+    least_of_leading, most_of_leading = (limit[np.arange(len(dates)), leading, None] for limit in (least, most))
+    moving = (dates >= first) & (dates <= until) & in_seconds
+    moving &= (least <= most_of_leading) & (most >= least_of_leading)
+    least = np.where(moving, least, -np.inf).max(axis=1)
+    most = np.where(moving, most, np.inf).min(axis=1)
+    fits = (least <= most) & in_seconds[leading]
+    places, shifts = draws.copy(), np.zeros(len(dates))
+    periods = sorted({period for own in ranges for period in own.periods})
+    for j in np.unique(leading[fits]):
+        rows: Indices = np.flatnonzero(fits & (leading == j))
+        places[rows], shifts[rows] = _shifts(dates[rows, j], least[rows], most[rows], ranges[j], periods, draws[rows])
+    result = np.where(moving & fits[:, None], dates - shifts[:, None], dates)
+    for j, own in enumerate(ranges):
+        alone = late[:, j] & ~(fits & moving[:, j])
+        result[alone, j] = own.place(places[alone])
+    return result
+
+
+def _shifts(
+    dates: Float64s, least: Float64s, most: Float64s, own: DateRange, periods: Sequence[float], draws: Float64s
+) -> tuple[Float64s, Float64s]:
+    """Return the fraction of the training dates before the place of each row, and how far the row goes back."""
+    low, high = own.fraction(dates - most, "left"), own.fraction(dates - least, "right")
+    shifts = wanted = dates - own.place(low + draws * np.maximum(high - low, 0.0))
+    for period in periods:  # the longest one of which a multiple fits decides
+        fewest, greatest = np.ceil(least / period), np.floor(most / period)
+        whole = np.clip(np.rint(wanted / period), fewest, np.maximum(fewest, greatest)) * period
+        shifts = np.where(fewest <= greatest, whole, shifts)
+    return own.fraction(dates - shifts, "right"), shifts
+
+
+def beyond(values: Floats, knots: tuple[float, ...], until: float) -> Floats:
+    """Return dates, with those after `until` moved farther away if such dates are rare in training: at first slowly, by
+    the square of the spans that they lie beyond it.
+
+    So a model that is used a little too long does not fail at once, and the year 2042 in a table of 2024 stands out,
+    although a date counts half in the views.
     """
     first, latest = knots[0], knots[-1]
+    far = values > until
+    if until < _natural_until(first, latest) or not far.any():
+        return values
+    result = values.copy()
+    result[far] = values[far] + (values[far] - until) ** 2 / (latest - first)
+    return result
+
+
+def natural_limits(knots: tuple[float, ...]) -> tuple[float, float]:
+    """Return the earliest and the latest date that are natural beside training dates: dates outside are of another
+    age."""
+    return knots[0] - NATURAL_SPANS * (knots[-1] - knots[0]), _natural_until(knots[0], knots[-1])
+
+
+def far_shares(values: Float64s, knots: tuple[float, ...]) -> tuple[float, ...]:
+    """Return the fractions of the training dates that are of an earlier and of a later age; () without knots."""
+    if not knots:
+        return ()
+    low, high = natural_limits(knots)
+    return float(np.mean(values < low)), float(np.mean(values > high))
+
+
+def spread(values: Floats, knots: tuple[float, ...], until: float, *, are_years: bool = False) -> Floats:
+    """Return dates as models of older releases take them: each late date is put among the training dates by itself, by
+    the seconds since the latest of them, and a year becomes a training year."""
+    latest = knots[-1]
     later = values > latest
     if not later.any():
         return values
-    result = values.copy()
     natural = later & (values <= until)
-    if until >= _natural_until(first, latest):
-        far = values > until
-        result[far] = values[far] + (values[far] - until) ** 2 / (latest - first)
+    result = beyond(values, knots, until).copy()
     steps = np.floor(values[natural] - latest)
     if are_years:
         places = np.mod(FIRST_YEAR_PLACE + (steps - 1.0) * STEP, 1.0)

@@ -15,7 +15,7 @@ from .._arrays import Float64s, Objects
 from . import cells, codes
 from .columns import RawColumn
 from .encoding import DAY, MONDAY, WEEK, YEAR, Column
-from .future import are_years, natural_range
+from .future import are_years, far_shares, natural_range
 from .sentinels import suspect
 from .stamps import CLOCK_DIGITS, MONTH_DIGITS, find_stamp_format
 from .summary import ColumnSummary
@@ -61,9 +61,11 @@ def learn_numbers(
             knots, until = natural_range(present)
             cycles = tuple(c for c in _cycles(present) if c != "week" or column.time_format not in MONTH_FORMATS)
             column = replace(column, cycles=cycles, date_knots=knots, natural_until=until)
+            column = replace(column, far_shares=far_shares(present, knots))
         elif column.kind == "number" and are_years(column.name, present):
             knots, until = natural_range(present, max_far=0.0)  # training years stay where they are
             column = replace(column, date_knots=knots, natural_until=until)
+            column = replace(column, far_shares=far_shares(present, knots))
         if column.kind in ("number", "time"):
             column = replace(column, hint=_sentinel_hint(column, present))
         if not np.isnan(values).any():

@@ -100,11 +100,15 @@ def new_rows(name):
     return np.concatenate((numbers(200, seed=9), 1e4 * numbers(5, seed=10)))
 
 
+PARTS = ("global_score", "local_score", "relation_score")
+"""Branch scores that there were then."""
+
+
 def results(detector, rows):
     """Return what a detector says of rows, as arrays by name."""
     branches = detector.branch_scores(rows)
     found = {"score": detector.anomaly_score(rows), "decision": detector.decision_function(rows)}
-    found |= {part: scores for part, scores in branches._asdict().items() if scores is not None and part != "gap_score"}
+    found |= {part: scores for part, scores in branches._asdict().items() if scores is not None and part in PARTS}
     if len(detector.model_.calibration):
         found["p_value"] = detector.p_values(rows)
     explanation = detector.explain(rows)
