@@ -7,6 +7,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <exception>
@@ -17,6 +18,7 @@
 #include "columns.h"
 #include "kernels.h"
 #include "table.h"
+#include "values.h"
 
 namespace nb = nanobind;
 using namespace rgld;
@@ -447,6 +449,22 @@ NB_MODULE(_core, m) {
             return array_of(std::move(ranks));
         });
 
+    m.def("count_pairs", [](In<uint8_t, 2> given, const std::vector<size_t>& sizes, int n_threads) {
+        require(given.shape(0) == sizes.size(), "a column has a number of values");
+        const size_t n_rows = given.shape(1);
+        require(n_rows <= size_t(INT32_MAX), "too many rows");
+        const std::vector<uint8_t> codes = copied(given);
+        size_t width = 0;
+        for (size_t c = 0; c < sizes.size(); ++c) {
+            require(sizes[c] > 0 && sizes[c] <= 256, "a column has 1 to 256 values");
+            const uint8_t* own = codes.data() + c * n_rows;
+            require(n_rows == 0 || *std::max_element(own, own + n_rows) < sizes[c], "a code is not a value");
+            width += sizes[c];
+        }
+        std::vector<int32_t> counts(width * width);
+        run_freely(n_threads, [&](const Run& run) { count_pairs(codes.data(), n_rows, sizes, run, counts.data()); });
+        return array_of(std::move(counts), {width, width});
+    });
     m.def("count_floats", &counted<float>);
     m.def("count_doubles", &counted<double>);
 

@@ -15,6 +15,7 @@ Integers = NDArray[np.integer]
 """Integers of any size."""
 Int64s = NDArray[np.int64]
 Int32s = NDArray[np.int32]
+UInt8s = NDArray[np.uint8]
 Bools = NDArray[np.bool_]
 Objects = NDArray[np.object_]
 

@@ -4,7 +4,6 @@ In: codes of the columns of values. Out: candidates of both kinds, from the coun
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -12,66 +11,47 @@ from .._arrays import Int64s
 from .._kernels.relations import Cells
 from .._model.relations import MISSING, UNLISTED
 from .candidates import Candidate, may_be_kept
+from .value_counts import (
+    MAX_PAIR_FRACTION,
+    MIN_AGREEMENT,
+    MIN_PAIR_LIFT,
+    MIN_SUPPORT,
+    PairCounts,
+    ValueColumn,
+    worth_a_look,
+)
 
 MAX_LEVELS = 32
 """A column of numbers with at most this many different values is also treated as a category."""
-MAX_PAIR_FRACTION = 0.002
-"""Two values that occur together in a larger fraction of the rows are no relation: they are not kept apart."""
-MIN_PAIR_LIFT = 50.0
-"""Two values are kept apart if independent columns would have them together in this many times as many rows."""
 MAX_FLAG_LEVELS = 2
 """Numbers with more levels are amounts: that two of them never meet says little."""
-MIN_SUPPORT, MIN_AGREEMENT = 3, 0.8
-"""A value determines the value of another column if at least `MIN_SUPPORT` rows have it, and if at least
-`MIN_AGREEMENT` of them have the same value in the other column."""
-
-
-class PairCounts(NamedTuple):
-    """The rows of each pair of values that occurs, of two columns; codes are moved by one: 0 is a missing number."""
-
-    a: Int64s
-    b: Int64s
-    n_rows: Int64s
 
 
 def candidates(cells: Cells, columns: Sequence[int]) -> tuple[list[Candidate], list[Candidate]]:
     """Return the columns that determine others, and the pairs of values that never meet."""
     codes = {j: cells.codes(j).astype(np.int64) - MISSING for j in columns}  # unlisted values have -1
-    sizes = {j: int(own.max(initial=0)) + 1 for j, own in codes.items()}
-    totals = {j: np.bincount(own[own >= 0], minlength=sizes[j]) for j, own in codes.items()}
-    columns = [j for j in columns if len(totals[j]) - (totals[j] == 0).sum() >= 2 and totals[j].max() >= MIN_SUPPORT]
+    totals = {j: np.bincount(own[own >= 0], minlength=1) for j, own in codes.items()}
+    described = [
+        ValueColumn(j, codes[j], totals[j], _are_values(cells, j))
+        for j in columns
+        if (totals[j] > 0).sum() >= 2 and totals[j].max() >= MIN_SUPPORT
+    ]
     determined, pairs = [], []
     same: set[int] = set()
-    for place, a in enumerate(columns):
-        for b in columns[place + 1 :]:
-            counts = _count(codes[a], codes[b], sizes[b])
-            found = [*_determined(a, b, counts, codes), *_determined(b, a, _swapped(counts), codes)]
-            determined += found
-            if len(found) == 2:
-                same.add(b)  # each determines the other: what is said of a need not be said of b
-            if not found and not {a, b} & same and _are_values(cells, a) and _are_values(cells, b):
-                pairs += _never_meeting(a, b, counts, totals, codes)
+    for first, second, counts in worth_a_look(described):
+        a, b = first.column, second.column
+        found = [*_determined(a, b, counts, codes), *_determined(b, a, _swapped(counts), codes)]
+        determined += found
+        if len(found) == 2:
+            same.add(b)  # each determines the other: what is said of a need not be said of b
+        if not found and not {a, b} & same and first.is_value and second.is_value:
+            pairs += _never_meeting(a, b, counts, totals, codes)
     return determined, pairs
 
 
 def _are_values(cells: Cells, j: int) -> bool:
     """Tell whether a column holds values, not amounts: it is a category or a flag."""
     return len(cells.levels.get(j, ())) <= MAX_FLAG_LEVELS
-
-
-def _count(a: Int64s, b: Int64s, n_b: int) -> PairCounts:
-    """Return the counts of pairs of listed values. Unlisted values have -1."""
-    joint = (a + 1) * (n_b + 1) + (b + 1)
-    size = int(joint.max(initial=0)) + 1
-    if size <= 8 * len(a) + 1024:
-        every = np.bincount(joint, minlength=size)
-        found = np.flatnonzero(every)
-        count = every[found]
-    else:
-        found, count = np.unique(joint, return_counts=True)
-    own_a, own_b = found // (n_b + 1) - 1, found % (n_b + 1) - 1
-    listed = (own_a >= 0) & (own_b >= 0)
-    return PairCounts(own_a[listed], own_b[listed], count[listed])
 
 
 def _swapped(counts: PairCounts) -> PairCounts:

@@ -43,6 +43,7 @@ branch_means = chosen.branch_means
 branch_scores = chosen.branch_scores
 column_moments = chosen.column_moments
 column_statistics = chosen.column_statistics
+count_pairs = chosen.count_pairs
 count_scores = chosen.count_scores
 embedding_sums = chosen.embedding_sums
 fit_ranks = chosen.fit_ranks
@@ -59,6 +60,7 @@ __all__ = [
     "branch_scores",
     "column_moments",
     "column_statistics",
+    "count_pairs",
     "count_scores",
     "embedding_sums",
     "fit_ranks",

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from .._arrays import Float32s, Float64s, Floats, Indices, Int64s, Integers
+from .._arrays import Float32s, Float64s, Floats, Indices, Int32s, Int64s, Integers, UInt8s
 from .._model.model import SMALLEST_BANDWIDTH, Branch, GlobalBranch, LeverageBranch, LocalBranch, Model
 from .._model.ranks import (
     EXACT_CDF_SIZE,
@@ -247,3 +247,8 @@ def count_scores(scores: Floats, knots: Float64s, n_threads: int) -> Int64s:
     if scores.dtype == np.float32:
         return _core.count_floats(np.ascontiguousarray(scores), knots, n_threads)
     return _core.count_doubles(np.ascontiguousarray(scores), knots, n_threads)
+
+
+def count_pairs(codes: UInt8s, sizes: Sequence[int]) -> Int32s:
+    """Return in how many rows each value of one column meets each value of another, shape (W, W)."""
+    return _core.count_pairs(np.ascontiguousarray(codes), list(sizes), 1)

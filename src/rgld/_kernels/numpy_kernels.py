@@ -4,12 +4,13 @@ In: `Rows`, a raw matrix with its scaling. Out: what `fit` learns from rows, and
 in blocks (`blocks.py`); the formulas of a block are in `elementary.py`.
 """
 
+from collections.abc import Sequence
 from functools import partial, reduce
 from typing import NamedTuple
 
 import numpy as np
 
-from .._arrays import Float32s, Float64s, Floats, Int64s
+from .._arrays import Float32s, Float64s, Floats, Int32s, Int64s, UInt8s
 from .._model.model import SMALLEST_BANDWIDTH, Branch, GlobalBranch, LeverageBranch, Model
 from .._model.ranks import BranchRanks, branch_mean, branch_score, fit_branch_ranks
 from .._model.scaling import Scaling
@@ -186,3 +187,20 @@ def branch_scores(rows: Rows, model: Model) -> tuple[Float64s | None, Float64s |
         return rows.collect(lambda columns: branch_score(ranks, _block_scores(branch, columns)), branch.floats_per_row)
 
     return of_branch(model.global_branch, model.global_ranks), of_branch(model.local_branch, model.local_ranks)
+
+
+def count_pairs(codes: UInt8s, sizes: Sequence[int]) -> Int32s:
+    """Return in how many rows each value of one column meets each value of another, shape (W, W).
+
+    Codes have the shape (C, n); those of column c are below sizes[c]. W is the sum of the sizes: the values of a column
+    stand side by side. Where a column meets itself, the counts stay 0.
+    """
+    starts = np.cumsum([0, *sizes])
+    counts = np.zeros((starts[-1], starts[-1]), np.int32)
+    for a, size in enumerate(sizes):
+        for b in range(a + 1, len(sizes)):
+            joint = np.bincount(codes[a].astype(np.intp) * sizes[b] + codes[b], minlength=size * sizes[b])
+            of_a, of_b = slice(starts[a], starts[a + 1]), slice(starts[b], starts[b + 1])
+            counts[of_a, of_b] = joint.reshape(size, sizes[b])
+            counts[of_b, of_a] = counts[of_a, of_b].T
+    return counts
