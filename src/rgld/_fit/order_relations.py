@@ -21,34 +21,51 @@ MAX_BROKEN_FRACTION = 0.002
 MAX_COMPARED_ROWS = 2048
 """Rows, evenly spaced, that tell how the values of a column are distributed."""
 N_ORDER_QUANTILES = 9
-"""Quantiles of two columns that must be in order too: a cheap first look at a pair."""
+"""Quantiles of two columns that must be in order too: a cheap first look at a pair, ..."""
+PROBED_ROWS = 512
+"""... and a second one at so many rows: if they break an order too often, all rows do."""
 
 
 def candidates(cells: Cells, columns: Sequence[int]) -> Iterator[Candidate]:
     """Yield the orders of pairs of columns."""
     kinds = {j: _unit(cells, j) for j in columns}
     columns = [j for j in columns if kinds[j]]
-    probabilities = np.linspace(0.02, 0.98, N_ORDER_QUANTILES)
     some = evenly_spaced(len(cells), MAX_COMPARED_ROWS)
     present = {j: np.sort(own[~np.isnan(own)]) for j in columns for own in (cells.numbers(j)[some],)}
     columns = [j for j in columns if len(present[j])]
-    quantiles = {j: own[(probabilities * (len(own) - 1)).astype(int)] for j, own in present.items()}
-    for a in columns:
-        for b in columns:
-            if a == b or kinds[a] != kinds[b] or present[a][-1] <= present[b][0]:  # the ranges do not overlap
-                continue
-            if (quantiles[a] > quantiles[b]).any():
-                continue
-            low, high = cells.numbers(a), cells.numbers(b)
-            broken = np.flatnonzero(low > high)
-            if len(broken) > MAX_BROKEN_FRACTION * len(low):  # most pairs are told by this
-                continue
-            n_rows = int(np.sum(~np.isnan(low) & ~np.isnan(high)))
-            fraction = fraction_above(present[a], present[b])
-            expected, is_rare = fraction * n_rows, len(broken) <= MAX_BROKEN_FRACTION * n_rows
-            least, lift = MIN_EXPECTED_FRACTION.get(kinds[a], ELSE_EXPECTED_FRACTION), MIN_ORDER_LIFT[kinds[a]]
-            if fraction >= least and is_rare and may_be_kept(expected, len(broken), lift):
-                yield Candidate(expected, {"low": a, "high": b, "n_rows": n_rows}, broken, lift=lift)
+    for place, other in _in_order(columns, kinds, present):
+        a, b = columns[place], columns[other]
+        low, high = cells.numbers(a), cells.numbers(b)
+        few = slice(0, PROBED_ROWS)
+        if np.count_nonzero(low[few] > high[few]) > MAX_BROKEN_FRACTION * len(low):  # most pairs are told by this
+            continue
+        broken = np.flatnonzero(low > high)
+        if len(broken) > MAX_BROKEN_FRACTION * len(low):
+            continue
+        n_rows = int(np.sum(~np.isnan(low) & ~np.isnan(high)))
+        fraction = fraction_above(present[a], present[b])
+        expected, is_rare = fraction * n_rows, len(broken) <= MAX_BROKEN_FRACTION * n_rows
+        least, lift = MIN_EXPECTED_FRACTION.get(kinds[a], ELSE_EXPECTED_FRACTION), MIN_ORDER_LIFT[kinds[a]]
+        if fraction >= least and is_rare and may_be_kept(expected, len(broken), lift):
+            yield Candidate(expected, {"low": a, "high": b, "n_rows": n_rows}, broken, lift=lift)
+
+
+def _in_order(
+    columns: Sequence[int], kinds: dict[int, str], present: dict[int, Float64s]
+) -> list[tuple[int, int]]:
+    """Return the places of pairs of columns whose ranges overlap and whose quantiles are in order, `present` being the
+    sorted numbers of each."""
+    if len(columns) < 2:
+        return []
+    probabilities = np.linspace(0.02, 0.98, N_ORDER_QUANTILES)
+    quantiles = np.array([present[j][(probabilities * (len(present[j]) - 1)).astype(int)] for j in columns]).T
+    lowest, highest = (np.array([present[j][end] for j in columns]) for end in (0, -1))
+    kind = np.array([kinds[j] for j in columns])
+    may = (kind[:, None] == kind) & (highest[:, None] > lowest)
+    for own in quantiles:
+        may &= own[:, None] <= own
+    np.fill_diagonal(may, False)
+    return [(int(a), int(b)) for a, b in np.argwhere(may)]
 
 
 def _unit(cells: Cells, j: int) -> str:
