@@ -1,5 +1,6 @@
 """Candidates: relations that may be kept, and how strong they are."""
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,6 +47,7 @@ class Candidate(NamedTuple):
         return most if self.decades is None else np.minimum(most, self.decades)
 
 
+@lru_cache(maxsize=8)
 def evenly_spaced(n_rows: int, most: int) -> Indices:
     """Return the indices of at most `most` rows, evenly spaced."""
     return np.unique(np.linspace(0, n_rows - 1, min(most, n_rows)).astype(np.intp))

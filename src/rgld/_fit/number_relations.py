@@ -190,9 +190,10 @@ def _linear(
     )
     precision = np.linalg.inv(covariance + RIDGE * np.eye(len(covariance)))
     open_part = 1.0 / (np.sqrt(np.maximum(np.diag(precision), 1e-300)) * np.maximum(spread, 1e-150))
+    columns = np.array([feature.column for feature in features])
     explained: list[tuple[float, int, list[int]]] = []
     for i in np.flatnonzero(is_number & (spread > 1e-6) & (open_part < MAX_SPREAD)).tolist():
-        partners, left_open = _partners(covariance, i, features)
+        partners, left_open = _partners(covariance, i, columns)
         # A column of few numbers that only values of others explain is left to the relations of values.
         if any(features[p].is_number or features[i].column not in cells.levels for p in partners) and (
             not is_log or _may_be_product(covariance, features, i, partners, left_open)
@@ -260,25 +261,29 @@ def _covariance(matrix: Float64s) -> Float64s:
     return covariance
 
 
-def _partners(covariance: Float64s, target: int, features: list[Feature]) -> tuple[list[int], float]:
+def _partners(covariance: Float64s, target: int, columns: Indices) -> tuple[list[int], float]:
     """Return the partners of a column, the one that explains most first, and the fraction of its standard deviation
-    that they leave open."""
-    left = covariance.copy()
-    whole = np.diag(covariance).copy()
-    usable = np.array([feature.column != features[target].column for feature in features])
+    that they leave open. `columns` are those of the features."""
+    whole = np.diag(covariance)
+    variance, left = whole.copy(), covariance[target].copy()  # what is left open: variances, covariances with the target
+    usable = columns != columns[target]
     chosen: list[int] = []
+    steps: list[Float64s] = []
     while len(chosen) < MAX_TERMS:
-        variance = np.diag(left)
         free = usable & (variance > 1e-8 * whole)
         free[chosen] = False
-        explained = np.where(free, left[target] ** 2 / np.maximum(variance, 1e-300), 0.0)
+        explained = np.where(free, left**2 / np.maximum(variance, 1e-300), 0.0)
         best = int(explained.round(12).argmax())
-        open_part = left[target, target]
-        if explained[best] < MIN_GAIN * open_part or open_part <= 1e-12 * whole[target]:
+        if explained[best] < MIN_GAIN * left[target] or left[target] <= 1e-12 * whole[target]:
             break
         chosen.append(best)
-        left -= np.outer(left[:, best], left[best] / left[best, best])
-    return chosen, float(np.sqrt(max(left[target, target], 0.0) / whole[target]))
+        # One step of a Cholesky factorization: only the column of the new partner is needed of what is left.
+        step = covariance[best] - sum(own[best] * own for own in steps)
+        step /= np.sqrt(step[best])
+        steps.append(step)
+        variance -= step**2
+        left -= step[target] * step
+    return chosen, float(np.sqrt(max(left[target], 0.0) / whole[target]))
 
 
 def _fitted(cells: Cells, target: Feature, partners: list[Feature], some: Indices, is_log: bool) -> Measured | None:
