@@ -17,7 +17,7 @@ from .._arrays import Float64s, Indices
 from .._kernels.relations import Cells, beside_curve
 from .._model.relations import N_KNOTS
 from .candidates import evenly_spaced
-from .residuals import FAR_FRACTION, MAX_SPREAD, NEAR_FRACTION, Measured, distance, distances, middle, shuffled
+from .residuals import FAR_FRACTION, MAX_SPREAD, NEAR_FRACTION, Measured, distance, distances, in_order, middle, shuffled
 
 MIN_CORRELATION = 0.65
 """Of the column and its partner, or of their logarithms, over the inner rows."""
@@ -80,7 +80,7 @@ def _curve(cells: Cells, j: int, partner: int, some: Indices) -> Measured | None
 
 def _shape(y: Float64s, beside: Float64s, unit: float) -> tuple[Float64s, Float64s, Float64s, Float64s] | None:
     """Return knots, medians and units of the groups; None if too few values of the partner differ."""
-    order = np.argsort(beside, kind="stable")
+    order = in_order(beside)
     groups: Sequence[Indices] = np.array_split(order, N_KNOTS)
     knots = np.array([middle(beside[group]) for group in groups])
     if (np.diff(knots) <= 0.0).any():

@@ -30,7 +30,8 @@ from .residuals import (
     NEAR_FRACTION,
     Measured,
     distance,
-    distances,
+    distances_in_order,
+    in_order,
     measured,
     middle,
     shuffled,
@@ -96,22 +97,40 @@ class Feature(NamedTuple):
         return self.code == UNLISTED
 
 
-def varies(numbers: Float64s) -> bool:
-    """Tell whether a column has at least two different numbers."""
-    present = numbers[~np.isnan(numbers)]
-    return len(present) >= MIN_SOLVED_ROWS and bool(present.min() < present.max())
+def varying(cells: Cells, columns: Sequence[int]) -> list[int]:
+    """Return the columns that have at least two different numbers, and enough of them."""
+    return [j for j in columns if _varies(cells.numbers(j))]
+
+
+def _varies(numbers: Float64s) -> bool:
+    low, high = numbers.min(), numbers.max()
+    if np.isnan(low):
+        present = numbers[~np.isnan(numbers)]
+        return len(present) >= MIN_SOLVED_ROWS and bool(present.min() < present.max())
+    return len(numbers) >= MIN_SOLVED_ROWS and bool(low < high)
 
 
 def most_correlated(cells: Cells, columns: Sequence[int], n: int, n_rows: int) -> list[int]:
     """Return the n columns whose ranks have the strongest correlation to another column's, over the first rows."""
-    matrix = np.array([cells.numbers(j)[:n_rows] for j in columns])
-    ranks = np.argsort(np.argsort(matrix, axis=1, kind="stable"), axis=1, kind="stable").astype(np.float64)
+    ranks = np.array([_ranks(cells.numbers(j)[:n_rows]) for j in columns], dtype=np.float64)
     ranks -= ranks.mean(axis=1, keepdims=True)
     ranks /= np.sqrt(np.square(ranks).sum(axis=1, keepdims=True))
     correlation = np.abs(ranks @ ranks.T).round(6)
     np.fill_diagonal(correlation, 0.0)
     best = np.argsort(-correlation.max(axis=1), kind="stable")[:n]
     return sorted(columns[int(i)] for i in best)
+
+
+def _ranks(numbers: Float64s) -> Indices:
+    """Return the place of each number in the order of all; equal numbers stay in the order of the rows."""
+    low, high = numbers.min(), numbers.max()
+    is_low = numbers == low
+    if np.count_nonzero(is_low) + np.count_nonzero(numbers == high) == len(numbers) and low < high:
+        before = np.cumsum(is_low)  # a flag needs no sorting
+        return np.where(is_low, before - 1, before[-1] + np.arange(len(numbers)) - before)
+    ranks = np.empty(len(numbers), np.intp)
+    ranks[in_order(numbers)] = np.arange(len(numbers))
+    return ranks
 
 
 def candidates(cells: Cells, numbers: Sequence[int], values: Sequence[int]) -> tuple[list[Candidate], list[Candidate]]:
@@ -122,8 +141,9 @@ def candidates(cells: Cells, numbers: Sequence[int], values: Sequence[int]) -> t
     of_values = list(_values(cells, values, some))
     found: list[Measured] = []
     correlations: dict[tuple[int, int], float] = {}
+    deciding = list(_deciding(cells, numbers, some))
     for is_log in (False, True):
-        features = list(_numbers(cells, numbers, some, is_log))
+        features = list(_numbers(cells, deciding, is_log))
         if features:
             found += _linear(cells, [*features, *of_values], some, is_log, correlations)
     found = sorted(_one_of_each(found), key=lambda one: -one.precision)[:MAX_LINEAR]
@@ -134,25 +154,49 @@ def candidates(cells: Cells, numbers: Sequence[int], values: Sequence[int]) -> t
     return [one for one in limited if "knot" not in one.relation], [one for one in limited if "knot" in one.relation]
 
 
-def _numbers(cells: Cells, numbers: Sequence[int], some: Indices, is_log: bool) -> Iterator[Feature]:
+class Deciding(NamedTuple):
+    """A column of numbers over the rows that decide."""
+
+    column: int
+    numbers: Float64s
+    missing: Bools | None
+    """None if no number is missing."""
+    ordered: Float64s
+    """Those that are not missing, sorted."""
+
+
+def _deciding(cells: Cells, numbers: Sequence[int], some: Indices) -> Iterator[Deciding]:
     for j in numbers:
+        own = cells.numbers(j)
+        own = own if len(some) == len(own) else own[some]
+        ordered = np.sort(own)  # NaN comes last
+        n_known = int(np.searchsorted(ordered, np.nan))
+        yield Deciding(j, own, None if n_known == len(own) else np.isnan(own), ordered[:n_known])
+
+
+def _numbers(cells: Cells, columns: Sequence[Deciding], is_log: bool) -> Iterator[Feature]:
+    for j, own, missing, ordered in columns:
         is_span = j >= len(cells.encoding.columns)  # as it is, it is the difference of two columns, and says nothing
         if cells.kind(j) in ("time", "boolean") if is_log else is_span:
             continue
-        own = in_unit(cells.numbers(j)[some], is_log)
-        missing = np.isnan(own)
-        present = own[~missing]
-        n_known = int(np.sum(~np.isnan(cells.numbers(j)[some])))
-        if len(present) < max(MIN_SOLVED_ROWS, MIN_POSITIVE * n_known):
+        n_known, unit = len(ordered), own
+        if is_log:
+            ordered = ordered[np.searchsorted(ordered, 0.0, side="right") :]
+            if len(ordered) < max(MIN_SOLVED_ROWS, MIN_POSITIVE * n_known):
+                continue
+            unit, ordered = in_unit(own, is_log), np.log(ordered)
+            missing = None if len(ordered) == len(own) else np.isnan(unit)
+        if len(ordered) < MIN_SOLVED_ROWS:
             continue
-        center = middle(present)
-        near, far = distances(present - center)
-        scale = near or float(present.std())
+        center = float(ordered[(len(ordered) - 1) // 2])
+        near, far = distances_in_order(ordered, center)
+        scale = near or float((unit if missing is None else unit[~missing]).std())
         if 1e-150 < scale < 1e150:
-            scaled = np.where(missing, 0.0, (own - center) / scale)
-            yield Feature(
-                j, UNLISTED, scaled, missing if len(present) < len(own) else None, scale, near / scale, far / scale
-            )
+            scaled = unit - center
+            scaled /= scale
+            if missing is not None:
+                scaled[missing] = 0.0
+            yield Feature(j, UNLISTED, scaled, missing, scale, near / scale, far / scale)
 
 
 def _values(cells: Cells, values: Sequence[int], some: Indices) -> Iterator[Feature]:
@@ -243,11 +287,12 @@ def _note(
 
 def _inner_covariance(matrix: Float64s, is_number: Bools) -> Float64s:
     """Return the covariance over the rows that fit the others."""
-    kept = _inner(np.abs(matrix[is_number]).max(axis=0))
+    numbers = matrix[is_number]
+    kept = _inner(np.maximum(numbers.max(axis=0), -numbers.min(axis=0)))
     precision = np.linalg.inv(_covariance(matrix[:, kept]) + INNER_RIDGE * np.eye(len(matrix)))
     residuals = (precision[is_number] / np.sqrt(np.diag(precision)[is_number])[:, None]) @ matrix
     residuals -= np.median(residuals, axis=1, keepdims=True)
-    return _covariance(matrix[:, kept & _inner(np.abs(residuals).max(axis=0))])
+    return _covariance(matrix[:, kept & _inner(np.maximum(residuals.max(axis=0), -residuals.min(axis=0)))])
 
 
 def _inner(distances: Float64s) -> Bools:
@@ -257,7 +302,8 @@ def _inner(distances: Float64s) -> Bools:
 
 def _covariance(matrix: Float64s) -> Float64s:
     centered = matrix - matrix.mean(axis=1, keepdims=True)
-    covariance: Float64s = centered @ centered.T / max(1, matrix.shape[1])
+    covariance: Float64s = centered @ centered.T
+    covariance /= max(1, matrix.shape[1])
     return covariance
 
 

@@ -64,6 +64,7 @@ def _in_order(
     may = (kind[:, None] == kind) & (highest[:, None] > lowest)
     for own in quantiles:
         may &= own[:, None] <= own
+    # No more values of the first can be above one of the second than are above its lowest, ...
     np.fill_diagonal(may, False)
     return [(int(a), int(b)) for a, b in np.argwhere(may)]
 

@@ -51,6 +51,8 @@ MAX_RELATED_NUMBERS, MAX_RELATED_VALUES = 128, 48
 CHOOSING_ROWS, CHOOSING_COLUMNS = 2048, 1024
 """Of a wide table, the columns of numbers that enter are those with the strongest correlation to another column,
 computed on `CHOOSING_ROWS` rows. Only the first `CHOOSING_COLUMNS` columns are considered."""
+FIRST_ROWS = 256
+"""Rows that tell first whether a column has few different numbers."""
 
 
 class Columns(NamedTuple):
@@ -77,9 +79,10 @@ def fit_relations(table: Table, encoding: Encoding, matrix: Floats | None = None
     if len(table) < MIN_RELATED_ROWS:
         return None
     cells = Cells(table, encoding, {}, matrix=matrix)
-    cells.levels = levels = _levels(cells)
+    cells.read_numbers(CHOOSING_COLUMNS)
     cells.spans = _spans(cells)
     columns = _entering(cells)
+    levels = cells.levels
     numbers, curves = number_relations.candidates(cells, columns.numbers, columns.values)
     orders = order_relations.candidates(cells, columns.numbers)
     determined, pairs = category_relations.candidates(cells, columns.values)
@@ -105,20 +108,6 @@ def fit_relations(table: Table, encoding: Encoding, matrix: Floats | None = None
     return FittedRelations(relations, cells)
 
 
-def _levels(cells: Cells) -> dict[int, Float64s]:
-    """Return the different numbers of each column of numbers that has few, but more than one."""
-    levels = {}
-    for j, column in enumerate(cells.encoding.columns[:CHOOSING_COLUMNS]):
-        if column.kind in ("number", "boolean"):
-            numbers = cells.numbers(j)
-            # Most columns are told by their first rows. (NaN counts once.)
-            if len(np.unique(numbers[:256])) <= MAX_LEVELS + 1 and len(np.unique(numbers[::8])) <= MAX_LEVELS + 1:
-                own = np.unique(numbers[~np.isnan(numbers)])
-                if len(own) + bool(column.has_gaps) >= 2 and 1 <= len(own) <= MAX_LEVELS:
-                    levels[j] = own
-    return levels
-
-
 def _spans(cells: Cells) -> list[tuple[int, int]]:
     """Return the pairs of dates of which one is hardly ever before the other, as (begin, end)."""
     times = [j for j, column in enumerate(cells.encoding.columns[:CHOOSING_COLUMNS]) if column.kind == "time"]
@@ -134,20 +123,50 @@ def _spans(cells: Cells) -> list[tuple[int, int]]:
 
 
 def _entering(cells: Cells) -> Columns:
-    """Return the columns that enter: of a wide table not all."""
+    """Return the columns that enter, of a wide table not all, and note their levels."""
     described = list(enumerate(cells.encoding.columns[:CHOOSING_COLUMNS]))
-    values = [j for j, column in described if _has_values(cells, j)]
     numbers = [j for j, column in described if column.kind in NUMBER_KINDS]
     numbers += [len(cells.encoding.columns) + k for k in range(len(cells.spans))]
-    numbers = [j for j in numbers if number_relations.varies(cells.numbers(j))]
+    numbers = number_relations.varying(cells, numbers)
     if len(numbers) > MAX_RELATED_NUMBERS:
         numbers = number_relations.most_correlated(cells, numbers, MAX_RELATED_NUMBERS, CHOOSING_ROWS)
-    return Columns(numbers, values[:MAX_RELATED_VALUES])
+    may_have_levels, entering = _may_have_levels(cells), set(numbers)
+    values: list[int] = []
+    levels = {}
+    for j, column in described:
+        is_open = len(values) < MAX_RELATED_VALUES
+        own = _levels(cells, j) if j in may_have_levels and (is_open or j in entering) else None
+        if own is not None:
+            levels[j] = own
+        if is_open and (
+            column.kind == "category" or j in levels or (column.kind in NUMBER_KINDS and bool(column.has_gaps))
+        ):
+            values.append(j)
+    cells.levels = levels
+    return Columns(numbers, values)
 
 
-def _has_values(cells: Cells, j: int) -> bool:
-    column = cells.encoding.columns[j]
-    return column.kind == "category" or j in cells.levels or (column.kind in NUMBER_KINDS and bool(column.has_gaps))
+def _may_have_levels(cells: Cells) -> set[int]:
+    """Return the columns of numbers that seem to have few different ones: most columns are told by their first rows."""
+    columns = [j for j, own in enumerate(cells.encoding.columns[:CHOOSING_COLUMNS]) if own.kind in ("number", "boolean")]
+    if not columns:
+        return set()
+    first = np.sort([cells.numbers(j)[:FIRST_ROWS] for j in columns], axis=1)
+    n_missing = np.isnan(first).sum(axis=1)
+    n_different = 1 + (first[:, 1:] != first[:, :-1]).sum(axis=1) - np.maximum(n_missing - 1, 0)  # NaN counts once
+    return {columns[place] for place in np.flatnonzero(n_different <= MAX_LEVELS + 1).tolist()}
+
+
+def _levels(cells: Cells, j: int) -> Float64s | None:
+    """Return the different numbers of a column, if they are few, but more than one (or one, and missing ones)."""
+    numbers = cells.numbers(j)
+    some = np.unique(numbers[::8])
+    if len(some) > MAX_LEVELS + 1:
+        return None
+    is_flag = len(some) == 2 and bool(((numbers == some[0]) | (numbers == some[1])).all())
+    own = some if is_flag else np.unique(numbers[~np.isnan(numbers)])
+    enough = len(own) + bool(cells.encoding.columns[j].has_gaps) >= 2 and 1 <= len(own) <= MAX_LEVELS
+    return own if enough else None
 
 
 def _kept(kinds: list[tuple[type, Iterable[Candidate]]], n_rows: int) -> tuple[dict[type, list[Candidate]], Float64s]:

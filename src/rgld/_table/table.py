@@ -13,7 +13,7 @@ from typing import Self
 
 import numpy as np
 
-from .._arrays import Bools, Floats, Indices, Int64s
+from .._arrays import Bools, Float64s, Floats, Indices, Int64s
 from ..exceptions import ParameterError, TableError
 from .columns import RawColumn, as_strings, join_columns, without_values
 from .encoding import Encoding, encode_columns, encode_matrix
@@ -22,6 +22,8 @@ from .summary import ColumnSummary
 
 MIN_ROWS = 2
 """Rows that a fit needs: to estimate a density or to find a neighbour takes a second row."""
+TRANSPOSED_ROWS = 256
+"""Rows that are transposed at a time: those of a wide table fit the cache."""
 
 
 class Table(ABC):
@@ -55,6 +57,10 @@ class Table(ABC):
     @abstractmethod
     def without_values(self, na_values: NaValues) -> Self:
         """Return the table with these values as missing ones."""
+
+    def plain_numbers(self, n_columns: int) -> Float64s | None:
+        """Return the first columns as they are, shape (n_columns, n), if all columns are numbers without names."""
+        return None
 
     @abstractmethod
     def summaries(self) -> tuple[ColumnSummary, ...]:
@@ -162,6 +168,14 @@ class MatrixTable(Table):
         """Return column j, of all rows or of some. Its name is "column j"."""
         values = self.matrix[:, j] if rows is None else self.matrix[rows, j]
         return RawColumn(f"column {j}", "number", values.astype(np.float64))
+
+    def plain_numbers(self, n_columns: int) -> Float64s | None:
+        """Return the first columns as they are, shape (n_columns, n)."""
+        numbers = np.empty((min(n_columns, self.n_columns), len(self)))
+        for start in range(0, len(self), TRANSPOSED_ROWS):
+            rows = slice(start, start + TRANSPOSED_ROWS)
+            numbers[:, rows] = self.matrix[rows, : len(numbers)].T
+        return numbers
 
     def take(self, rows: Indices | Bools) -> Self:
         """Return a table of some rows, by index or by mask."""
