@@ -17,7 +17,17 @@ from .._arrays import Float64s, Indices
 from .._kernels.relations import Cells, beside_curve
 from .._model.relations import N_KNOTS
 from .candidates import evenly_spaced
-from .residuals import FAR_FRACTION, MAX_SPREAD, NEAR_FRACTION, Measured, distance, distances, in_order, middle, shuffled
+from .residuals import (
+    FAR_FRACTION,
+    MAX_SPREAD,
+    NEAR_FRACTION,
+    Measured,
+    distance,
+    distances,
+    in_order,
+    middle,
+    shuffled,
+)
 
 MIN_CORRELATION = 0.65
 """Of the column and its partner, or of their logarithms, over the inner rows."""

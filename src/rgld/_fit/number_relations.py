@@ -15,18 +15,19 @@ These three look at no more than `MAX_SOLVED_ROWS` rows, evenly spaced. How near
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from .._arrays import Bools, Float64s, Indices
+from .._arrays import Bools, Float32s, Float64s, Floats, Indices
 from .._kernels.relations import MAX_LOG_FACTOR, Cells, beside_product, in_unit
 from .._model.relations import LOGARITHMS, MAX_TERMS, PRODUCT, SUM, UNLISTED
 from .candidates import Candidate, evenly_spaced
 from .conditions import under_conditions
-from .curves import MIN_CORRELATION, curves
+from .curves import MIN_CORRELATION, MIN_CURVE_ROWS, curves
 from .residuals import (
     MAX_SPREAD,
+    MIN_NOISY_ROWS,
     NEAR_FRACTION,
     Measured,
     distance,
@@ -60,6 +61,8 @@ MAX_CURVE_DIGITS = 1.5
 """Two columns that are nearer to a sum or a product need no curve."""
 MAX_LINEAR = 32
 """Relations without a condition that are kept."""
+MAX_EXACT_OPEN = 0.1
+"""An exact relation leaves less open than this fraction of a column's standard deviation, by the covariance."""
 MAX_NOISY = 12
 """Columns that their partners explain, but not precisely, whose weights are fitted in each pass, the best explained
 first: bounds the time for tables in which everything correlates with everything."""
@@ -74,6 +77,9 @@ WHOLE_WITHIN = 0.02
 WHOLE_LIKELY, MIN_LIKELY_PRECISION = 0.1, 1.5
 """The same of a power, and the decimal digits from which a column counts as precisely explained, as the covariance
 shows them: rougher than the fit."""
+
+
+Kind = TypeVar("Kind", Float32s, Float64s)
 
 
 class Feature(NamedTuple):
@@ -112,7 +118,7 @@ def _varies(numbers: Float64s) -> bool:
 
 def most_correlated(cells: Cells, columns: Sequence[int], n: int, n_rows: int) -> list[int]:
     """Return the n columns whose ranks have the strongest correlation to another column's, over the first rows."""
-    ranks = np.array([_ranks(cells.numbers(j)[:n_rows]) for j in columns], dtype=np.float64)
+    ranks = _ranks(np.array([cells.numbers(j)[:n_rows] for j in columns])).astype(np.float64)
     ranks -= ranks.mean(axis=1, keepdims=True)
     ranks /= np.sqrt(np.square(ranks).sum(axis=1, keepdims=True))
     correlation = np.abs(ranks @ ranks.T).round(6)
@@ -122,14 +128,14 @@ def most_correlated(cells: Cells, columns: Sequence[int], n: int, n_rows: int) -
 
 
 def _ranks(numbers: Float64s) -> Indices:
-    """Return the place of each number in the order of all; equal numbers stay in the order of the rows."""
-    low, high = numbers.min(), numbers.max()
-    is_low = numbers == low
-    if np.count_nonzero(is_low) + np.count_nonzero(numbers == high) == len(numbers) and low < high:
-        before = np.cumsum(is_low)  # a flag needs no sorting
-        return np.where(is_low, before - 1, before[-1] + np.arange(len(numbers)) - before)
-    ranks = np.empty(len(numbers), np.intp)
-    ranks[in_order(numbers)] = np.arange(len(numbers))
+    """Return the place of each number in the order of its column, shape (d, n); equal ones stay in the order of the
+    rows."""
+    every = np.arange(numbers.shape[1])
+    is_low, is_high = (numbers == own(axis=1, keepdims=True) for own in (numbers.min, numbers.max))
+    before = np.cumsum(is_low, axis=1, dtype=np.intp)
+    ranks: Indices = np.where(is_low, before - 1, before[:, -1:] + every - before)  # of flags, which need no sorting
+    for i in np.flatnonzero(~(is_low ^ is_high).all(axis=1)).tolist():
+        ranks[i, in_order(numbers[i])] = every
     return ranks
 
 
@@ -222,22 +228,24 @@ def _linear(
     is_number = np.array([feature.is_number for feature in features])
     covariance = _inner_covariance(matrix, is_number)
     spread = np.sqrt(np.diag(covariance))
-    _note(
-        covariance,
-        spread,
-        [
-            cells.kind(f.column) in ("number", "duration") and f.column not in cells.levels and f.is_number
-            for f in features
-        ],
-        features,
-        correlations,
-    )
+    if len(cells) >= MIN_CURVE_ROWS:
+        _note(
+            covariance,
+            spread,
+            [
+                cells.kind(f.column) in ("number", "duration") and f.column not in cells.levels and f.is_number
+                for f in features
+            ],
+            features,
+            correlations,
+        )
     precision = np.linalg.inv(covariance + RIDGE * np.eye(len(covariance)))
     open_part = 1.0 / (np.sqrt(np.maximum(np.diag(precision), 1e-300)) * np.maximum(spread, 1e-150))
-    columns = np.array([feature.column for feature in features])
+    # Few rows show no tail, so that only what is exact is kept.
+    most_open = MAX_SPREAD if len(cells) >= MIN_NOISY_ROWS else MAX_EXACT_OPEN
+    targets = np.flatnonzero(is_number & (spread > 1e-6) & (open_part < most_open))
     explained: list[tuple[float, int, list[int]]] = []
-    for i in np.flatnonzero(is_number & (spread > 1e-6) & (open_part < MAX_SPREAD)).tolist():
-        partners, left_open = _partners(covariance, i, columns)
+    for i, partners, left_open in _partners(covariance, targets, np.array([own.column for own in features])):
         # A column of few numbers that only values of others explain is left to the relations of values.
         if any(features[p].is_number or features[i].column not in cells.levels for p in partners) and (
             not is_log or _may_be_product(covariance, features, i, partners, left_open)
@@ -289,47 +297,71 @@ def _inner_covariance(matrix: Float64s, is_number: Bools) -> Float64s:
     """Return the covariance over the rows that fit the others."""
     numbers = matrix[is_number]
     kept = _inner(np.maximum(numbers.max(axis=0), -numbers.min(axis=0)))
-    precision = np.linalg.inv(_covariance(matrix[:, kept]) + INNER_RIDGE * np.eye(len(matrix)))
-    residuals = (precision[is_number] / np.sqrt(np.diag(precision)[is_number])[:, None]) @ matrix
+    rough = matrix.astype(np.float32)  # precise enough to tell which rows to leave out
+    precision = np.linalg.inv(_covariance(rough[:, kept]).astype(np.float64) + INNER_RIDGE * np.eye(len(matrix)))
+    weights = precision[is_number] / np.sqrt(np.diag(precision)[is_number])[:, None]
+    residuals = weights.astype(np.float32) @ rough
     residuals -= np.median(residuals, axis=1, keepdims=True)
     return _covariance(matrix[:, kept & _inner(np.maximum(residuals.max(axis=0), -residuals.min(axis=0)))])
 
 
-def _inner(distances: Float64s) -> Bools:
+def _inner(distances: Floats) -> Bools:
     inner: Bools = distances <= distance(distances, INNER_FRACTION)
     return inner
 
 
-def _covariance(matrix: Float64s) -> Float64s:
+def _covariance(matrix: Kind) -> Kind:
     centered = matrix - matrix.mean(axis=1, keepdims=True)
-    covariance: Float64s = centered @ centered.T
+    covariance: Kind = centered @ centered.T
     covariance /= max(1, matrix.shape[1])
     return covariance
 
 
-def _partners(covariance: Float64s, target: int, columns: Indices) -> tuple[list[int], float]:
-    """Return the partners of a column, the one that explains most first, and the fraction of its standard deviation
-    that they leave open. `columns` are those of the features."""
+class Explained(NamedTuple):
+    """A column that others explain."""
+
+    target: int
+    partners: list[int]
+    """The one that explains most first."""
+    left_open: float
+    """The fraction of its standard deviation that they leave open."""
+
+
+def _partners(covariance: Float64s, targets: Indices, columns: Indices) -> list[Explained]:
+    """Return the partners of these features, found for all side by side. `columns` are those of all features."""
     whole = np.diag(covariance)
-    variance, left = whole.copy(), covariance[target].copy()  # what is left open: variances, covariances with the target
-    usable = columns != columns[target]
-    chosen: list[int] = []
-    steps: list[Float64s] = []
-    while len(chosen) < MAX_TERMS:
-        free = usable & (variance > 1e-8 * whole)
-        free[chosen] = False
-        explained = np.where(free, left**2 / np.maximum(variance, 1e-300), 0.0)
-        best = int(explained.round(12).argmax())
-        if explained[best] < MIN_GAIN * left[target] or left[target] <= 1e-12 * whole[target]:
-            break
-        chosen.append(best)
-        # One step of a Cholesky factorization: only the column of the new partner is needed of what is left.
-        step = covariance[best] - sum(own[best] * own for own in steps)
-        step /= np.sqrt(step[best])
-        steps.append(step)
+    chosen: dict[int, list[int]] = {int(target): [] for target in targets}
+    left_open = {int(target): 1.0 for target in targets}
+    # Of what is left open: variances, and covariances with the target. Each row is a target.
+    variance, left = np.tile(whole, (len(targets), 1)), covariance[targets]
+    is_free = columns != columns[targets][:, None]
+    steps = np.empty((0, *left.shape))
+    while len(targets):
+        rows = np.arange(len(targets))
+        own = left[rows, targets]
+        for target, part in zip(targets.tolist(), (np.maximum(own, 0.0) / whole[targets]).tolist(), strict=True):
+            left_open[target] = float(np.sqrt(part))
+        may = is_free & (variance > 1e-8 * whole)
+        explained = np.where(may, left**2 / np.maximum(variance, 1e-300), 0.0)
+        best = explained.round(12).argmax(axis=1)
+        goes_on = (explained[rows, best] >= MIN_GAIN * own) & (own > 1e-12 * whole[targets])
+        goes_on &= len(steps) < MAX_TERMS
+        targets, best, is_free = targets[goes_on], best[goes_on], is_free[goes_on]
+        variance, left, steps = variance[goes_on], left[goes_on], steps[:, goes_on]
+        rows = rows[: len(targets)]
+        for target, partner in zip(targets.tolist(), best.tolist(), strict=True):
+            chosen[target].append(partner)
+        is_free[rows, best] = False
+        # One step of a Cholesky factorization: only the row of the new partner is needed of what is left.
+        step = np.zeros_like(left)
+        for before in steps:
+            step += before[rows, best][:, None] * before
+        step = covariance[best] - step
+        step /= np.sqrt(step[rows, best])[:, None]
         variance -= step**2
-        left -= step[target] * step
-    return chosen, float(np.sqrt(max(left[target], 0.0) / whole[target]))
+        left -= step[rows, targets][:, None] * step
+        steps = np.concatenate((steps, step[None]))
+    return [Explained(target, own, left_open[target]) for target, own in chosen.items()]
 
 
 def _fitted(cells: Cells, target: Feature, partners: list[Feature], some: Indices, is_log: bool) -> Measured | None:

@@ -33,30 +33,26 @@ def candidates(cells: Cells, columns: Sequence[int]) -> Iterator[Candidate]:
     some = evenly_spaced(len(cells), MAX_COMPARED_ROWS)
     present = {j: np.sort(own[~np.isnan(own)]) for j in columns for own in (cells.numbers(j)[some],)}
     columns = [j for j in columns if len(present[j])]
-    for place, other in _in_order(columns, kinds, present):
-        a, b = columns[place], columns[other]
+    for a, b in _in_order(cells, columns, kinds, present):
+        least, lift = MIN_EXPECTED_FRACTION.get(kinds[a], ELSE_EXPECTED_FRACTION), MIN_ORDER_LIFT[kinds[a]]
         low, high = cells.numbers(a), cells.numbers(b)
-        few = slice(0, PROBED_ROWS)
-        if np.count_nonzero(low[few] > high[few]) > MAX_BROKEN_FRACTION * len(low):  # most pairs are told by this
-            continue
         broken = np.flatnonzero(low > high)
         if len(broken) > MAX_BROKEN_FRACTION * len(low):
             continue
         n_rows = int(np.sum(~np.isnan(low) & ~np.isnan(high)))
         fraction = fraction_above(present[a], present[b])
         expected, is_rare = fraction * n_rows, len(broken) <= MAX_BROKEN_FRACTION * n_rows
-        least, lift = MIN_EXPECTED_FRACTION.get(kinds[a], ELSE_EXPECTED_FRACTION), MIN_ORDER_LIFT[kinds[a]]
         if fraction >= least and is_rare and may_be_kept(expected, len(broken), lift):
             yield Candidate(expected, {"low": a, "high": b, "n_rows": n_rows}, broken, lift=lift)
 
 
 def _in_order(
-    columns: Sequence[int], kinds: dict[int, str], present: dict[int, Float64s]
-) -> list[tuple[int, int]]:
-    """Return the places of pairs of columns whose ranges overlap and whose quantiles are in order, `present` being the
-    sorted numbers of each."""
+    cells: Cells, columns: Sequence[int], kinds: dict[int, str], present: dict[int, Float64s]
+) -> Iterator[tuple[int, int]]:
+    """Yield the pairs of columns that may be in order, by a first look at all pairs: their ranges overlap, their
+    quantiles are in order, and few of the first rows break the order. `present` are the sorted numbers of each."""
     if len(columns) < 2:
-        return []
+        return
     probabilities = np.linspace(0.02, 0.98, N_ORDER_QUANTILES)
     quantiles = np.array([present[j][(probabilities * (len(present[j]) - 1)).astype(int)] for j in columns]).T
     lowest, highest = (np.array([present[j][end] for j in columns]) for end in (0, -1))
@@ -64,9 +60,16 @@ def _in_order(
     may = (kind[:, None] == kind) & (highest[:, None] > lowest)
     for own in quantiles:
         may &= own[:, None] <= own
-    # No more values of the first can be above one of the second than are above its lowest, ...
     np.fill_diagonal(may, False)
-    return [(int(a), int(b)) for a, b in np.argwhere(may)]
+    first = np.array([cells.numbers(j)[:PROBED_ROWS] for j in columns])
+    for place, a in enumerate(columns):
+        others = np.flatnonzero(may[place])
+        # No more values of a are above one of b than are above the lowest of b.
+        most = 1.0 - np.searchsorted(present[a], lowest[others], side="right") / len(present[a])
+        others = others[most >= MIN_EXPECTED_FRACTION.get(kinds[a], ELSE_EXPECTED_FRACTION)]
+        n_broken = np.count_nonzero(first[place] > first[others], axis=1)
+        for other in others[n_broken <= MAX_BROKEN_FRACTION * len(cells)].tolist():
+            yield a, columns[other]
 
 
 def _unit(cells: Cells, j: int) -> str:

@@ -148,7 +148,9 @@ def _entering(cells: Cells) -> Columns:
 
 def _may_have_levels(cells: Cells) -> set[int]:
     """Return the columns of numbers that seem to have few different ones: most columns are told by their first rows."""
-    columns = [j for j, own in enumerate(cells.encoding.columns[:CHOOSING_COLUMNS]) if own.kind in ("number", "boolean")]
+    columns = [
+        j for j, own in enumerate(cells.encoding.columns[:CHOOSING_COLUMNS]) if own.kind in ("number", "boolean")
+    ]
     if not columns:
         return set()
     first = np.sort([cells.numbers(j)[:FIRST_ROWS] for j in columns], axis=1)

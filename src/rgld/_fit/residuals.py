@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._arrays import Float64s, Indices
+from .._arrays import Float64s, Floats, Indices
 from .._model.relations import LOGARITHMS
 from .candidates import MIN_LIFT, Candidate, may_be_kept
 
@@ -64,7 +64,7 @@ class Measured(NamedTuple):
     """How far apart usual values of the column are."""
 
 
-def at_place(values: Float64s, place: int) -> float:
+def at_place(values: Floats, place: int) -> float:
     """Return the value at this place in the order of the values. (Asked for one place alone, `np.partition` takes
     several times as long, and with many ties up to sixty times.)"""
     return float(np.partition(values, [place, len(values) - 1])[place])
@@ -87,7 +87,7 @@ def middle(values: Float64s) -> float:
     return at_place(values, (len(values) - 1) // 2)
 
 
-def distance(differences: Float64s, fraction: float) -> float:
+def distance(differences: Floats, fraction: float) -> float:
     """Return the distance from 0 that this fraction of the rows keeps."""
     if not len(differences):
         return 0.0
