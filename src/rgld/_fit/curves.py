@@ -8,7 +8,6 @@ groups have the same tail, which is measured as that of other relations of numbe
 """
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -71,17 +70,18 @@ def _curve(cells: Cells, j: int, partner: int, some: Indices) -> Measured | None
     if not 1e-150 < spread < 1e150 or shape is None:
         return None
     probe = decide[::PROBED_EVERY]
-    apart = values[probe] - beside_curve(values[probe], beside[probe], *shape, is_expected=True)
+    apart = values[probe] - beside_curve(beside[probe], *shape).center
     if distance(apart, NEAR_FRACTION) > PROBE_SLACK * MAX_SPREAD * spread:
         return None
     rows = np.flatnonzero(known)
-    own, other = values[rows], beside[rows]
-    rest = beside_curve(own, other, *shape)
-    near_raw = distance(own - beside_curve(own, other, *shape, is_expected=True), NEAR_FRACTION)
-    near, far = distances(rest)
-    if near_raw > MAX_SPREAD * spread or not far > 0.0:
+    own, at = values[rows], beside_curve(beside[rows], *shape)
+    near_raw = distance(own - at.center, NEAR_FRACTION)
+    if near_raw > MAX_SPREAD * spread:
         return None
-    unrelated = beside_curve(own[shuffled(len(own))], other, *shape)
+    rest, unrelated = at.rest(own), at.rest(own[shuffled(len(own))])
+    near, far = distances(rest)
+    if not far > 0.0:
+        return None
     relation: dict[str, Any] = {"target": j, "partner": partner, "n_rows": len(rows)}
     relation |= dict(zip(("knot", "center", "below", "above"), (part.tolist() for part in shape), strict=True))
     precision = -float(np.log10(max(near_raw, 1e-9 * spread) / spread))
@@ -91,11 +91,15 @@ def _curve(cells: Cells, j: int, partner: int, some: Indices) -> Measured | None
 def _shape(y: Float64s, beside: Float64s, unit: float) -> tuple[Float64s, Float64s, Float64s, Float64s] | None:
     """Return knots, medians and units of the groups; None if too few values of the partner differ."""
     order = in_order(beside)
-    groups: Sequence[Indices] = np.array_split(order, N_KNOTS)
-    knots = np.array([middle(beside[group]) for group in groups])
+    stops = np.cumsum([len(group) for group in np.array_split(order, N_KNOTS)])
+    starts = np.array([0, *stops[:-1]])
+    knots = beside[order[(starts + stops - 1) // 2]]  # the middle of each group, of two the lower
     if (np.diff(knots) <= 0.0).any():
         return None
-    places = [[int(f * (len(group) - 1)) for f in (LOW_FRACTION, 0.5, HIGH_FRACTION)] for group in groups]
-    quantiles = np.array([np.partition(y[group], place)[place] for group, place in zip(groups, places, strict=True)])
-    low, center, high = quantiles.T.copy()
+    low, center, high = np.array([_usual(np.sort(y[order[a:b]])) for a, b in zip(starts, stops, strict=True)]).T.copy()
     return knots, center, np.maximum(center - low, unit), np.maximum(high - center, unit)
+
+
+def _usual(ordered: Float64s) -> Float64s:
+    """Return the lowest usual value, the middle and the highest usual value."""
+    return ordered[[int(f * (len(ordered) - 1)) for f in (LOW_FRACTION, 0.5, HIGH_FRACTION)]]

@@ -298,11 +298,13 @@ def _inner_covariance(matrix: Float64s, is_number: Bools) -> Float64s:
     numbers = matrix[is_number]
     kept = _inner(np.maximum(numbers.max(axis=0), -numbers.min(axis=0)))
     rough = matrix.astype(np.float32)  # precise enough to tell which rows to leave out
-    precision = np.linalg.inv(_covariance(rough[:, kept]).astype(np.float64) + INNER_RIDGE * np.eye(len(matrix)))
+    precision = np.linalg.inv(_covariance(rough, kept).astype(np.float64) + INNER_RIDGE * np.eye(len(matrix)))
     weights = precision[is_number] / np.sqrt(np.diag(precision)[is_number])[:, None]
     residuals = weights.astype(np.float32) @ rough
-    residuals -= np.median(residuals, axis=1, keepdims=True)
-    return _covariance(matrix[:, kept & _inner(np.maximum(residuals.max(axis=0), -residuals.min(axis=0)))])
+    n = residuals.shape[1]
+    middles = [(n - 1) // 2, n // 2]  # (several times as fast as NumPy's median, see `at_place`)
+    residuals -= np.partition(residuals, [*middles, n - 1], axis=1)[:, middles].mean(axis=1, keepdims=True)
+    return _covariance(matrix, kept & _inner(np.maximum(residuals.max(axis=0), -residuals.min(axis=0))))
 
 
 def _inner(distances: Floats) -> Bools:
@@ -310,10 +312,11 @@ def _inner(distances: Floats) -> Bools:
     return inner
 
 
-def _covariance(matrix: Kind) -> Kind:
-    centered = matrix - matrix.mean(axis=1, keepdims=True)
+def _covariance(matrix: Kind, rows: Bools) -> Kind:
+    centered = matrix.take(np.flatnonzero(rows), axis=1)  # (a mask takes ten times as long)
+    centered -= centered.mean(axis=1, keepdims=True)
     covariance: Kind = centered @ centered.T
-    covariance /= max(1, matrix.shape[1])
+    covariance /= max(1, centered.shape[1])
     return covariance
 
 
@@ -393,15 +396,17 @@ def _present(features: list[Feature]) -> Indices:
 
 def _least_squares(y: Float64s, x: Float64s) -> tuple[Float64s, Float64s]:
     """Return the weights, and what they leave open."""
-    kept = np.ones(len(y), bool)
-    for _ in range(2):
-        design = np.vstack((np.ones(int(kept.sum())), x[:, kept]))
-        gram = design @ design.T
+    design = np.column_stack((np.ones(len(y)), *x))
+    chosen, wanted = design, y
+    for is_last in (False, True):
+        gram = chosen.T @ chosen
         gram[np.diag_indices_from(gram)] += RIDGE * 1e-3
-        solution = np.linalg.solve(gram, design @ y[kept])
+        solution = np.linalg.solve(gram, chosen.T @ wanted)
         rest = y - solution[1:] @ x
         rest -= middle(rest)
-        kept = _inner(np.abs(rest))
+        if not is_last:
+            kept = np.flatnonzero(_inner(np.abs(rest)))
+            chosen, wanted = design[kept], y[kept]
     return solution[1:].astype(np.float64), rest
 
 
@@ -415,7 +420,8 @@ def _related(
         for own in partners
     ]
     rows = np.flatnonzero(~np.isnan(values + sum(terms)))
-    values, terms = values[rows], [term[rows] for term in terms]
+    if len(rows) < len(values):
+        values, terms = values[rows], [term[rows] for term in terms]
     weights, constant, rest = _rounded(values, terms, weights, [own.is_number for own in partners])
     relation: dict[str, Any] = {
         "target": target.column,

@@ -123,8 +123,10 @@ def measured(
 ) -> Measured | None:
     """Return the relation with how near the rows are, if they are near. `values` are those of the column, `spread` is
     its own."""
-    smallest = max(SMALLEST_SPREAD * spread, SMALLEST_DIGIT * middle(np.abs(values)))
     near, exact = distances(rest)
+    if near > MAX_SPREAD * spread:
+        return None
+    smallest = max(SMALLEST_SPREAD * spread, SMALLEST_DIGIT * middle(np.abs(values)))
     near, within = max(near, smallest), max(exact, smallest)
     if not spread > 0.0 or near > MAX_SPREAD * spread or not 1e-190 < within < 1e190:
         return None

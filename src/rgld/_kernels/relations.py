@@ -197,34 +197,30 @@ def curve_residual(relations: Relations, i: int, cells: Cells, rows: slice, is_e
     """Return how far each row is from a curve, in the curve's units, or the value that is expected."""
     curves = relations.curves
     values, beside = (cells.numbers(int(j))[rows] for j in (curves.target[i], curves.partner[i]))
-    shape = curves.knot[i], curves.center[i], curves.below[i], curves.above[i]
-    return beside_curve(values, beside, *shape, is_expected=is_expected)
+    at = beside_curve(beside, curves.knot[i], curves.center[i], curves.below[i], curves.above[i])
+    return at.center if is_expected else at.rest(values)
 
 
-def beside_curve(
-    values: Float64s,
-    beside: Float64s,
-    knot: Float64s,
-    center: Float64s,
-    below: Float64s,
-    above: Float64s,
-    is_expected: bool = False,
-) -> Float64s:
-    """Return (x - center(p)) / above(p), of values below the center / below(p); or only center(p)."""
+class BesideCurve(NamedTuple):
+    """What a curve says beside each of some numbers."""
+
+    center: Float64s
+    below: Float64s
+    above: Float64s
+
+    def rest(self, values: Float64s) -> Float64s:
+        """Return (x - center) / above, of values below the center / below."""
+        apart = values - self.center
+        rest: Float64s = apart / np.where(apart < 0.0, self.below, self.above)
+        return rest
+
+
+def beside_curve(beside: Float64s, knot: Float64s, center: Float64s, below: Float64s, above: Float64s) -> BesideCurve:
+    """Return center, below and above of a curve, interpolated at these numbers."""
     place = np.searchsorted(knot, beside).clip(1, len(knot) - 1) - 1
     after = place + 1
     share = ((beside - knot[place]) / (knot[after] - knot[place])).clip(0.0, 1.0)
-    expected: Float64s = center[place] + share * (center[after] - center[place])
-    if is_expected:
-        return expected
-    apart = values - expected
-    unit = np.where(
-        apart < 0.0,
-        below[place] + share * (below[after] - below[place]),
-        above[place] + share * (above[after] - above[place]),
-    )
-    rest: Float64s = apart / unit
-    return rest
+    return BesideCurve(*(own[place] + share * (own[after] - own[place]) for own in (center, below, above)))
 
 
 def residual(relations: Relations, i: int, cells: Cells, rows: slice) -> Float64s:
