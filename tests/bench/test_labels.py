@@ -1,5 +1,7 @@
 """Labels on drawn figures: none covers a point or another label, and all are on the axes."""
 
+import json
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +11,11 @@ pytest.importorskip("pyod", reason="the study needs the extra 'bench'")
 pytest.importorskip("pandas", reason="the study needs the extra 'bench'")
 
 import pandas as pd
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Annotation
 
-from rgld.bench import figures, labels, tables
+from rgld.bench import figures, labels, speedpage, tables
 from rgld.bench.lines import read_lines
 from rgld.bench.study import Study
 
@@ -23,7 +26,7 @@ DPI = 160  # what figures are saved with
 def drawn(figure):
     """Return the boxes of labels and the centres of points of each axes, in pixels, as they are saved."""
     figure.set_dpi(DPI)
-    figure.canvas.draw()
+    FigureCanvasAgg(figure).draw()  # the canvas of a bare figure draws nothing
     for axes in figure.axes:
         boxes = {t.get_text(): t.get_window_extent() for t in axes.texts if isinstance(t, Annotation)}
         lines = [line.get_xydata() for line in axes.get_lines() if line.get_marker() != "None"]
@@ -41,6 +44,33 @@ def faults(figure):
             found += [f"{name} on the point {at}" for at in points if box.contains(*at)]
             if not (axes.bbox.x0 <= box.x0 and box.x1 <= axes.bbox.x1):
                 found.append(f"{name} beside the axes")
+    return found
+
+
+def crossed(figure):
+    """Return the labels that a line runs through; lines from a label to its point do not count."""
+    found = []
+    for axes, boxes, _ in drawn(figure):
+        for line in axes.get_lines():
+            if line.get_linestyle() == "None" or line.get_label() == "_leader":
+                continue
+            at = axes.transData.transform(line.get_xydata())
+            dots = np.concatenate([np.linspace(a, b, 500) for a, b in pairwise(at[np.isfinite(at).all(axis=1)])])
+            found += [name for name, box in boxes.items() if any(box.contains(*dot) for dot in dots)]
+    return found
+
+
+def astray(figure):
+    """Return the labels that are nearer to the point of another one and have no line to their own."""
+    found = []
+    for axes, boxes, points in drawn(figure):
+        leaders = [line.get_xydata()[0] for line in axes.get_lines() if line.get_label() == "_leader"]
+        starts = axes.transData.transform(np.reshape(leaders, (-1, 2)))
+        for text in axes.texts:
+            own, box = axes.transData.transform(text.xy), boxes[text.get_text()]
+            distances = [np.hypot(*(np.clip(at, box.p0, box.p1) - at)) for at in (own, *points)]
+            if min(distances) < distances[0] - 2 and not (np.abs(starts - own) < 1).all(axis=1).any():
+                found.append(text.get_text())
     return found
 
 
@@ -64,7 +94,9 @@ TABLES = {
 @pytest.mark.parametrize("name", TABLES)
 def test_labels_of_points(name):
     table = main_of(*TABLES[name])
-    assert faults(figures.pareto(table)) == []
+    figure = figures.pareto(table)
+    assert faults(figure) == []
+    assert astray(figure) == []
 
 
 def test_labels_of_lines_that_end_together():
@@ -76,6 +108,15 @@ def test_labels_of_lines_that_end_together():
     (_, boxes, _) = next(drawn(figure))
     heights = [boxes[f"Method-{i}"].y0 for i in range(12)]
     assert heights == sorted(heights), "labels have the order of the lines"
+
+
+def test_the_label_of_a_line_that_ends_among_others_is_not_crossed_out():
+    x = np.array([10.0, 100.0, 1000.0])
+    series = {f"Method-{i}": pd.DataFrame({"seconds": 0.1 * (1 + i) * x}, index=x) for i in range(4)}
+    series["Short"] = pd.DataFrame({"seconds": [2.0, 25.0, np.nan]}, index=x)
+    figure = figures.lines(series, "rows", ["seconds"], log_x=True, log_y=True)
+    assert faults(figure) == []
+    assert crossed(figure) == []
 
 
 def test_a_fault_is_found():
@@ -101,6 +142,15 @@ def test_a_label_that_finds_no_place_is_written_all_the_same():
 @pytest.mark.parametrize("measure", ["auroc", "auprc"])
 def test_the_published_plots(measure):
     study = Study(read_lines(RESULTS))
-    assert faults(figures.pareto(tables.main_table(study.cells_44), measure)) == []
+    pareto = figures.pareto(tables.main_table(study.cells_44), measure)
+    assert faults(pareto) == [] and astray(pareto) == [] and crossed(pareto) == []
     for variable in "nd":
         assert faults(figures.lines(study.scaling(variable), variable, ["seconds"], log_x=True, log_y=True)) == []
+        assert crossed(figures.lines(study.scaling(variable), variable, ["seconds"], log_x=True, log_y=True)) == []
+
+
+@pytest.mark.skipif(not RESULTS.is_dir(), reason="the lines are not in this copy of the project")
+def test_the_published_plot_of_growth():
+    figure = speedpage.growth(json.loads((RESULTS / "speed.json").read_bytes()))
+    assert faults(figure) == []
+    assert crossed(figure) == []

@@ -2,7 +2,8 @@
 
 In: axes with everything drawn but the labels, and a label for each point. Out: annotations on the axes. Around a point,
 places are tried from near to far, and the best free one is taken. Labels of lines stand in a column to the right of
-their ends. A label that is not at its point gets a thin line to it.
+their ends; that of a line that ends before the others, where these go on, is placed as that of a point. A label that is
+not at its point gets a thin line to it.
 """
 
 from collections.abc import Sequence
@@ -25,7 +26,9 @@ END_GAP = 5.0
 PADDING = 1.0
 """Points kept free around a label."""
 CROSSING = 12.0
-"""A label on a drawn line, or a leader over something, counts as being this many points farther away."""
+"""A label nearer to another point, or a leader over something, counts as being this many points farther away ..."""
+ON_A_LINE = 36.0
+"""... and a label on a drawn line as this many: a leader is better than a word that is crossed out."""
 N_PIECES = 12
 """Dots that a leader is checked with."""
 SIDES = [(1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0)]
@@ -48,16 +51,20 @@ def write_labels(axes: Axes, labels: Sequence[Label], font_size: float = 7.5) ->
 
     Call it last: what is drawn later, or limits that change, are not seen.
     """
-    pixels = _settled(axes)
+    _write_around(axes, labels, font_size, _settled(axes), np.empty((0, 4)))
+
+
+def _write_around(axes: Axes, labels: Sequence[Label], font_size: float, pixels: float, taken: Floats) -> None:
+    """Write labels beside their points, and off the boxes that are taken."""
     points, dots = _drawn(axes, pixels)
-    taken = points
+    taken = np.concatenate([points, taken])
     for label in labels:
         text = _text(axes, label, font_size)
         size = np.array(text.get_window_extent().size)
         at = np.asarray(axes.transData.transform((label.x, label.y)))
-        place, gap = _best_place(at, size, pixels, axes.bbox.extents, points, taken, dots)
+        place, needs_leader = _best_place(at, size, pixels, axes.bbox.extents, points, taken, dots)
         text.set_position(tuple((place - at) / pixels))
-        if gap > LEADER_GAP:
+        if needs_leader:
             leader = _leader(at, place, size)
             _draw_leader(axes, leader, label.color)
             dots = np.concatenate([dots, leader])
@@ -65,22 +72,32 @@ def write_labels(axes: Axes, labels: Sequence[Label], font_size: float = 7.5) ->
 
 
 def write_end_labels(axes: Axes, labels: Sequence[Label], font_size: float = 7.0) -> None:
-    """Write the labels of lines to the right of their ends: those that end at one x in a column, in the order of the
-    ends. Call it last, as `write_labels`."""
+    """Write the labels of lines to the right of their ends, in a column and in the order of the ends; those of lines
+    that end before the last one, around their ends. Call it last, as `write_labels`."""
     pixels = _settled(axes)
-    for x in dict.fromkeys(label.x for label in labels):
-        column = sorted((label for label in labels if label.x == x), key=lambda label: label.y)
-        ends = axes.transData.transform([(label.x, label.y) for label in column])
-        texts = [_text(axes, label, font_size, ha="left") for label in column]
-        gap = max(text.get_window_extent().height for text in texts) + PADDING * pixels
-        for label, text, end, height in zip(column, texts, ends, _apart(list(ends[:, 1]), gap), strict=True):
-            moved = (height - end[1]) / pixels
-            far = abs(moved) > END_GAP
-            text.set_position((2 * END_GAP if far else END_GAP, moved))
-            if far:
-                start = np.array([END_GAP / 2, 0.0])
-                stop = np.array([2 * END_GAP - 1, moved])
-                _draw_leader(axes, end + pixels * np.stack([start, stop]), label.color)
+    last = max((label.x for label in labels), default=0.0)
+    texts = _write_column(axes, [label for label in labels if label.x == last], font_size, pixels)
+    taken = np.array([text.get_window_extent().extents for text in texts]).reshape(-1, 4)
+    _write_around(axes, [label for label in labels if label.x != last], font_size, pixels, taken)
+
+
+def _write_column(axes: Axes, labels: Sequence[Label], font_size: float, pixels: float) -> list[Annotation]:
+    """Write the labels of lines that end at one x; return them."""
+    column = sorted(labels, key=lambda label: label.y)
+    texts = [_text(axes, label, font_size, ha="left") for label in column]
+    if not column:
+        return texts
+    ends = axes.transData.transform([(label.x, label.y) for label in column])
+    gap = max(text.get_window_extent().height for text in texts) + PADDING * pixels
+    for label, text, end, height in zip(column, texts, ends, _apart(list(ends[:, 1]), gap), strict=True):
+        moved = (height - end[1]) / pixels
+        far = abs(moved) > END_GAP
+        text.set_position((2 * END_GAP if far else END_GAP, moved))
+        if far:
+            start = np.array([END_GAP / 2, 0.0])
+            stop = np.array([2 * END_GAP - 1, moved])
+            _draw_leader(axes, end + pixels * np.stack([start, stop]), label.color)
+    return texts
 
 
 def _apart(places: list[float], gap: float) -> list[float]:
@@ -137,8 +154,9 @@ def _boxes(centers: Floats, size: Floats, padding: float) -> Floats:
 
 def _best_place(
     at: Floats, size: Floats, pixels: float, frame: Any, points: Floats, taken: Floats, dots: Floats
-) -> tuple[Floats, float]:
-    """Return the centre of the best free place of a label around its point, and how far it is from it in points."""
+) -> tuple[Floats, bool]:
+    """Return the centre of the best free place of a label around its point, and whether it needs a leader: it is far
+    from its point, or nearer to another one."""
     own = points[np.all((points[:, :2] <= at) & (at <= points[:, 2:]), axis=1)]
     radius = float(np.max(own[:, 2] - own[:, 0])) / 2 / pixels if len(own) else 0.0
     gaps = np.repeat(FIRST_GAP + GAP_STEP * np.arange(N_GAPS), len(LABEL_DIRECTIONS))
@@ -148,19 +166,30 @@ def _best_place(
     inside = np.all((boxes[:, :2] >= frame[:2]) & (boxes[:, 2:] <= frame[2:]), axis=1)
     free = inside & ~_overlaps(boxes, taken).any(axis=1)
     if not free.any():
-        return centers[0], 0.0
-    cost = gaps + 0.5 * np.tile(np.arange(len(LABEL_DIRECTIONS)), N_GAPS) + CROSSING * _hit(boxes, dots)
-    for i in np.flatnonzero(free & (gaps > LEADER_GAP)):
-        others = taken[~np.all((taken[:, :2] <= at) & (at <= taken[:, 2:]), axis=1)]
-        cost[i] += CROSSING * float(_hit(others, _leader(at, centers[i], size)).any())
+        return centers[0], False
+    middles = (points[:, :2] + points[:, 2:]) / 2
+    others = middles[np.abs(middles - at).max(axis=1) > pixels]
+    elsewhere = _distances(boxes, others).min(axis=1, initial=np.inf) < _distances(boxes, at[None])[:, 0]
+    leads = (gaps > LEADER_GAP) | elsewhere
+    cost = gaps + 0.5 * np.tile(np.arange(len(LABEL_DIRECTIONS)), N_GAPS)
+    cost += CROSSING * elsewhere + ON_A_LINE * _hit(boxes, dots)
+    for i in np.flatnonzero(free & leads):
+        in_the_way = taken[~np.all((taken[:, :2] <= at) & (at <= taken[:, 2:]), axis=1)]
+        cost[i] += CROSSING * float(_hit(in_the_way, _leader(at, centers[i], size)).any())
     best = int(np.where(free, cost, np.inf).argmin())
-    return centers[best], float(gaps[best])
+    return centers[best], bool(leads[best])
 
 
 def _overlaps(boxes: Floats, others: Floats) -> Any:
     """Return for each box and each of the others whether they share area."""
     a, b = boxes[:, None], others[None]
     return np.all((a[..., :2] < b[..., 2:]) & (b[..., :2] < a[..., 2:]), axis=2)
+
+
+def _distances(boxes: Floats, at: Floats) -> Any:
+    """Return the distance of each box to each point, 0 if it is inside."""
+    nearest = np.clip(at[None], boxes[:, None, :2], boxes[:, None, 2:])
+    return np.linalg.norm(nearest - at[None], axis=2)
 
 
 def _hit(boxes: Floats, dots: Floats) -> Any:

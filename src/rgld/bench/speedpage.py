@@ -281,7 +281,14 @@ def _plots(speed: dict[str, Any], folder: Path) -> None:
         axes.set_xlabel("ms to fit and score: mean (bar) and median (tick) over the splits")
         axes.grid(axis="y", visible=False)
         _save(figure, folder / "splits")
+        _save(growth(speed), folder / "growth")
 
+
+def growth(speed: dict[str, Any]) -> Any:
+    """Return a figure of the time of each detector over rows and over columns."""
+    import matplotlib.pyplot as plt
+
+    with plt.style.context(STYLE):
         figure, panels = plt.subplots(1, 2, figsize=(8.6, 3.6), layout="constrained", sharey=True)
         keys = ("rows", "columns")
         ends = [
@@ -290,7 +297,7 @@ def _plots(speed: dict[str, Any], folder: Path) -> None:
         panels[0].set_ylabel("seconds to fit and score")
         for panel, labels in zip(panels, ends, strict=True):
             write_end_labels(panel, labels)
-        _save(figure, folder / "growth")
+    return figure
 
 
 def _growth_plot(panel: Any, lines: list[dict[str, Any]], key: str) -> list[Label]:
