@@ -1,7 +1,7 @@
 """What the site has beside the pages of docs/: the documents of the repository's root, and the options of the commands.
 
-Links are written as the repository's web page needs them. Here they lead to the page of the site; a link to a file that
-is not on the site becomes plain text.
+Links are written as the repository's web page needs them. Here they lead to the page of the site, under its title where
+the link is the name of a file; a link to a file that is not on the site becomes plain text.
 """
 
 import inspect
@@ -54,8 +54,14 @@ def _link_of_the_site(link: re.Match[str], source: str, page: str) -> str:
         return link[0]
     if path not in ROOT_PAGES and not path.startswith("docs/"):
         return words[1:-1]
+    if words == f"[{posixpath.basename(path)}]":
+        words = f"[{_title(path)}]"
     found = ROOT_PAGES.get(path, path.removeprefix("docs/"))
     return f"{words}({posixpath.relpath(found, posixpath.dirname(page) or '.')}{anchor})"
+
+
+def _title(path: str) -> str:
+    return next(line for line in (ROOT / path).read_text(encoding="utf-8").splitlines() if line.startswith("# "))[2:]
 
 
 def options_table(name: str) -> str:
