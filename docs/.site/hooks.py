@@ -54,7 +54,7 @@ def _link_of_the_site(link: re.Match[str], source: str, page: str) -> str:
         return link[0]
     if path not in ROOT_PAGES and not path.startswith("docs/"):
         return words[1:-1]
-    if words == f"[{posixpath.basename(path)}]":
+    if path.endswith(".md") and words == f"[{posixpath.basename(path)}]":
         words = f"[{_title(path)}]"
     found = ROOT_PAGES.get(path, path.removeprefix("docs/"))
     return f"{words}({posixpath.relpath(found, posixpath.dirname(page) or '.')}{anchor})"
