@@ -77,6 +77,17 @@ def test_hints_are_printed_and_are_not_part_of_the_model(capsys, tmp_path):
     assert load(tmp_path / "m.rgld").columns_[0].hint == ""
 
 
+def test_columns_with_the_same_hint_share_a_line(capsys):
+    rng = np.random.default_rng(0)
+    table = {f"s{j}": np.where(np.arange(300) < 10 + 5 * j, -200.0, rng.normal(20, 3, 300)) for j in range(5)}
+    print_columns(RGLD.fast(random_state=0).fit(pl.DataFrame(table)), None)
+    hints = [line for line in capsys.readouterr().out.splitlines() if "-200" in line]
+    assert hints == [
+        "  hint           s0, s1, s2 and 2 more: -200 comes in 10 to 30 rows, far below the others: "
+        "if it means missing, pass --na -200"
+    ]
+
+
 def test_wide_tables_are_cut(capsys):
     table = pl.DataFrame(
         {f"a rather long name of column {j}": np.random.default_rng(j).normal(size=20) for j in range(90)}

@@ -76,7 +76,16 @@ def test_repeated_names_tell_of_no_header(tmp_path):
         read_text(tmp_path, "a,a\nx,y\nz,w\n")
 
 
-@pytest.mark.parametrize("title", ["Sales of 2024\n", "Sales of 2024\n\n", "Sales,,,\nby head office,,,\n"])
+@pytest.mark.parametrize(
+    "title",
+    [
+        "Sales of 2024\n",
+        "Sales of 2024\n\n",
+        "Sales,,,\nby head office,,,\n",
+        "Sales of spring, all shops\nby head office\n\n",
+        "Sales, shops and prices of spring\n",
+    ],
+)
 def test_title_lines(tmp_path, title):
     frame, notes = read_text(tmp_path, title + CSV)
     assert frame.equals(read_text(tmp_path, CSV)[0])
@@ -84,7 +93,34 @@ def test_title_lines(tmp_path, title):
     assert read_text(tmp_path, "a,b,c\nd,e,f\n" + CSV, skip=2)[0].equals(frame)
 
 
+def test_a_title_that_is_not_found_is_named_in_the_error(tmp_path):
+    with pytest.raises(
+        TableError, match="expected 2 as in the first line; fix the line, or pass --skip 2 if the lines"
+    ):
+        read_text(tmp_path, "from,to\n2024,2025\n" + CSV)
+    frame, _ = read_text(tmp_path, "from,to\n2024,2025\n" + CSV, skip=2)
+    assert frame.equals(read_text(tmp_path, CSV)[0])
+
+
+def test_rows_of_json_lines_are_named_by_their_lines(tmp_path):
+    lines = TABLE.write_ndjson().splitlines()
+    odd = json.loads(lines[40]) | {"amount": 9999.0}
+    (tmp_path / "t.jsonl").write_text("\n".join([*lines[:10], "", *lines[10:40], json.dumps(odd), *lines[41:]]) + "\n")
+    code, _, error = rgld("score", "t.jsonl", "--out", "s.csv", folder=tmp_path)
+    assert code == 0, error
+    scores = pl.read_csv(tmp_path / "s.csv")
+    assert scores.sort("rank")["line"][0] == 42 and scores["line"].to_list()[9:11] == [10, 12]
+    assert "amount" in rgld("explain", "t.jsonl", "--row", "42", folder=tmp_path)[1]
+
+
+def test_an_empty_sheet_names_the_others(tmp_path):
+    workbook(tmp_path / "t.xlsx", {"Intro": [["hello"]], "Orders": [["x", "y"], [1, 2], [3, 4]]})
+    with pytest.raises(TableError, match=r"no rows in the sheet 'Intro': .*; pass --sheet for another \(Orders\)"):
+        read(tmp_path / "t.xlsx")
+
+
 def test_what_is_no_title():
+    assert n_title_rows([["a", "b"], ["x", "y", "z"], ["u", "v", "w"]]) == 0, "names of which the first is missing"
     assert n_title_rows([["a", "b"], ["1", "2"], ["3", "4"]]) == 0
     assert n_title_rows([["a", "", ""], ["1", "2", "3"], ["4", "5", "6"]]) == 0, "names of which some are missing"
     assert n_title_rows([["a"], ["b"], ["c"]]) == 0

@@ -100,6 +100,13 @@ def test_opens_and_shows_all_parts(opened, report):
     assert page.locator("#detail h3").inner_text() == "payment_id P100049"
 
 
+def test_a_number_and_its_percent_sign_stay_on_one_line(opened, report):
+    page = opened(report)
+    shown = page.locator("#body, #findings, figure").all_text_contents()
+    assert any("\u00a0%" in text for text in shown)
+    assert not any(re.search(r"\d %", text) for text in shown)
+
+
 def test_sorts(opened, report):
     page = opened(report)
     n = page.locator("#body tr").count()

@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 
 from ._csv import DIALECT_BYTES, MAX_FIELD, Dialect, long_fields
+from ._header import MAX_TITLE_LINES
 from ._numbers import COMMA_NUMBER, LEADING_ZERO
 
 
@@ -106,9 +107,12 @@ def fault(path: Path, dialect: Dialect) -> str:
             for row in reader:
                 width = len(row) if width is None else width
                 if len(row) > width:
+                    first = "the first line" if not dialect.skip_lines else f"line {dialect.skip_lines + 1}"
+                    titles = start if start - dialect.skip_lines <= MAX_TITLE_LINES else 0
+                    skip = f" --skip {titles} if the lines before it are a title, or" if titles else ""
                     return (
-                        f"line {start + 1} has {len(row)} fields, expected {width} as in the first line; "
-                        "fix the line, or pass another --delimiter"
+                        f"line {start + 1} has {len(row)} fields, expected {width} as in {first}; "
+                        f"fix the line, or pass{skip} another --delimiter"
                     )
                 previous, start = start, dialect.skip_lines + reader.line_num
         except csv.Error as error:

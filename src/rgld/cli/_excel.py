@@ -43,7 +43,9 @@ def read_sheet(path: Path, shown: str, sheet: str) -> tuple[pl.DataFrame, tuple[
     frame: pl.DataFrame = workbook.load_sheet(sheet, header_row=n_title, schema_sample_rows=None).to_polars()
     frame = frame.filter(~pl.all_horizontal(pl.all().is_null())) if frame.width else frame
     if not frame.width or not len(frame):
-        raise TableError(f"{shown} has no rows in the sheet {sheet!r}: expected column names and rows.")
+        others = [name for name in workbook.sheet_names if name != sheet]
+        cure = f"; pass --sheet for another ({', '.join(others[:8])})" if others else ""
+        raise TableError(f"{shown} has no rows in the sheet {sheet!r}: expected column names and rows{cure}.")
     return frame, (f"{n_title} title line{'s' * (n_title != 1)} skipped",) if n_title else ()
 
 

@@ -56,17 +56,22 @@ def _are_names(numbers: Sequence[str]) -> bool:
 
 
 def n_title_rows(rows: Sequence[Sequence[str]]) -> int:
-    """Return how many rows before the column names are a title: they have at most one filled cell, and the rows after
-    them have several, all in the same number of fields."""
+    """Return how many rows before the column names are a title: they have at most one filled cell or are a sentence
+    with commas, and the rows after them have several cells, all in the same number of fields."""
     widths = Counter(len(row) for row in rows)
     width, times = widths.most_common(1)[0]
     if width < 2 or 2 * times <= len(rows):
         return 0
     start = next((i for i, row in enumerate(rows) if len(row) == width and _n_filled(row) > 1), 0)
-    if not 0 < start <= MAX_TITLE_LINES or any(_n_filled(row) > 1 for row in rows[:start]):
+    if not 0 < start <= MAX_TITLE_LINES or any(_n_filled(row) > 1 and not _is_sentence(row) for row in rows[:start]):
         return 0
     # The names follow: mostly filled, and not numbers. A title before rows without names is not plain.
     return start if 2 * _n_filled(rows[start]) > width and not any(map(is_number, rows[start])) else 0
+
+
+def _is_sentence(row: Sequence[str]) -> bool:
+    """Return whether a line is a sentence with commas, as "Sales of spring, all shops": a space follows each."""
+    return all(cell.startswith(" ") for cell in row[1:])
 
 
 def _n_filled(row: Sequence[str]) -> int:

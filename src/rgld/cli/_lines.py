@@ -1,4 +1,4 @@
-"""Lines: where the rows of a CSV file are, as an editor shows them.
+"""Lines: where the rows of a CSV file, or of JSON lines, are, as an editor shows them.
 
 In: a file. Out: the line on which each row begins, from 1; the line of column names counts too. A row may span several
 lines, if a quoted value holds a line break.
@@ -22,10 +22,14 @@ NEWLINE, QUOTE = ord("\n"), ord('"')
 
 
 class RowIds:
-    """What names the rows of a file if no column does: their lines in a CSV file, else their indices from 0."""
+    """What names the rows of a file if no column does: their lines in a text file, else their indices from 0."""
 
     def __init__(self, file: TableFile | None) -> None:
-        self._lines = row_lines(file.path, file.csv) if file is not None and file.csv else None
+        self._lines: Int64s | None = None
+        if file is not None and file.csv:
+            self._lines = row_lines(file.path, file.csv)
+        elif file is not None and file.kind == "jsonl":
+            self._lines = filled_lines(file.path)
 
     def of(self, start: int, n: int) -> pl.Series:
         """Return the names of n rows, of which the first has the index `start`."""
@@ -41,6 +45,12 @@ class RowIds:
                 raise ParameterError("--row: the rows of this file cannot be told by their lines: pass --id as well.")
             self._lines = None
         return self.of(0, n_rows)
+
+
+def filled_lines(path: Path) -> Int64s:
+    """Return the lines of a file that are not blank: those of JSON lines hold a row each."""
+    with open(path, "rb") as stream:
+        return np.array([number for number, line in enumerate(stream, 1) if line.strip()], np.int64)
 
 
 def row_lines(path: Path, dialect: Dialect) -> Int64s:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
@@ -26,6 +27,9 @@ MAX_NAME_LENGTH = 40
 """Characters printed of a column's name."""
 MAX_LINES = 12
 """Lines of a group, or columns left out, that are printed; of a wide table the rest is counted."""
+MAX_HINT_NAMES = 3
+"""Names of columns that are printed before a hint that they share."""
+_ROWS = re.compile(r" in ([\d,]+) rows")
 WIDTHS = (60, 100)
 """Smallest and largest width of a line: that of the terminal, within these bounds."""
 
@@ -42,8 +46,25 @@ def print_columns(detector: Detector, file: TextIO) -> None:
         _print_group(plural, lines, len(group), file, is_list=kind == "dropped")
     noted = [column for column in columns if column.note and column.kind != "dropped"]
     _print_group("note", [f"{_name(column)}: {printable(column.note)}" for column in noted], len(noted), file)
-    hints = [f"{_name(column)}: {printable(column.hint)}" for column in columns if column.hint]
+    hints = _hints([column for column in columns if column.hint])
     _print_group(HINT, hints, len(hints), file)
+
+
+def _hints(columns: Sequence[Column]) -> list[str]:
+    """Return a line for each hint. Columns with the same hint share a line, even if it counts other numbers of rows."""
+    alike: dict[str, list[Column]] = {}
+    for column in columns:
+        alike.setdefault(_ROWS.sub("", column.hint), []).append(column)
+    lines = []
+    for group in alike.values():
+        names = ", ".join(_name(column) for column in group[:MAX_HINT_NAMES])
+        more = f" and {len(group) - MAX_HINT_NAMES:,} more" if len(group) > MAX_HINT_NAMES else ""
+        text = group[0].hint
+        counts = [int(found[1].replace(",", "")) for column in group if (found := _ROWS.search(column.hint))]
+        if len(set(counts)) > 1:
+            text = _ROWS.sub(f" in {min(counts):,} to {max(counts):,} rows", text, count=1)
+        lines.append(f"{names}{more}: {printable(text)}")
+    return lines
 
 
 def _print_group(title: str, lines: Sequence[str], n_entries: int, file: TextIO, *, is_list: bool = True) -> None:

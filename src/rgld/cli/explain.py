@@ -30,7 +30,8 @@ MAX_PRINTED_BARS = 6
 RowNames = Annotated[
     list[str] | None,
     typer.Option(
-        "--row", help="A row to explain: its --id, else its line in a CSV file, its index from 0 in others; repeatable."
+        "--row",
+        help="A row to explain: its --id, else its line in a text file, its index from 0 in others; repeatable.",
     ),
 ]
 

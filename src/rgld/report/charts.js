@@ -16,8 +16,13 @@ function fill(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value !== null && value !== undefined) element.setAttribute(name, value);
   }
-  element.append(...children);
+  element.append(...children.map((child) => (typeof child === "string" ? unbroken(child) : child)));
   return element;
+}
+
+/* A number and its % stay on one line. */
+function unbroken(text) {
+  return text.replace(/(\d) %/g, "$1\u00a0%");
 }
 
 function percent(share) {

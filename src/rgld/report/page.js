@@ -103,7 +103,7 @@
         button.addEventListener("click", () => { choose(i, true); at("rows").scrollIntoView(); });
         return button;
       });
-      const which = make("span", { class: "which" }, size > 3 ? "strongest: " : `${data.row_name} `, ...some.flatMap((button, k) => (k ? [", ", button] : [button])));
+      const which = make("span", { class: "which" }, size > 3 ? "strongest: " : `${data.row_name} `, ...some.flatMap((button, k) => [make("span", { class: "item" }, button, k < some.length - 1 ? "," : ""), " "]));
       if (size > 3) {
         const all = make("button", { type: "button", class: "link" }, `show all ${number(size)}`);
         all.addEventListener("click", () => show(g));
@@ -257,7 +257,8 @@
       relation.rows.slice(0, 20).forEach((i, k) => {
         const button = make("button", { type: "button", class: "link", title: `Choose ${rows[i].title}` }, make("bdi", {}, rows[i].id));
         button.addEventListener("click", () => { choose(i, true); at("rows").scrollIntoView(); });
-        line.append(k ? ", " : "", button);
+        const comma = k < Math.min(relation.rows.length, 20) - 1 ? "," : "";
+        line.append(make("span", { class: "item" }, button, comma), " ");
       });
       return line;
     });
