@@ -21,7 +21,7 @@ import pytest
 pytest.importorskip("typer", reason="the command needs the extra 'cli'")
 
 from rgld import cli
-from rgld.cli import _files, _memory
+from rgld.cli import _files, _guard, _limits, _memory
 from rgld.exceptions import TableError
 
 from .command import COMMAND, installed_rgld, rgld
@@ -108,6 +108,12 @@ CRASHES = {
         2,
         "not enough memory",
     ),
+    "OpenBLAS exits without memory": (
+        "os.write(2, b'OpenBLAS error: Memory allocation still failed after 10 retries, giving up.'); os._exit(1)",
+        2,
+        "not enough memory",
+    ),
+    "a defect": ("os.write(2, b'noise'); os._exit(1)", 1, ""),
     "messages of libraries": ("os.write(2, b'noise'); raise SystemExit(7)", 7, ""),
     "an ordinary end": ("tempfile.mkdtemp(); print('done'); raise SystemExit(0)", 0, ""),
 }
@@ -431,8 +437,40 @@ def test_an_unknown_processor(table):
     assert_one_line(code, error, "RGLD_CPU must be one of")
 
 
-@pytest.mark.parametrize("error", [MemoryError(), ImportError("\n\nPLEASE READ\n" + "how to solve this\n" * 99)])
-def test_a_command_that_cannot_be_started(monkeypatch, capsys, error):
+NUMPY_ADVICE = "\n\nPLEASE READ\n" + "how to solve this\n" * 99 + "\nOriginal error was: failed to map segment\n"
+REFUSED = "the system refuses it memory or threads"
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (MemoryError(), REFUSED),
+        (pl.exceptions.PanicException("failed to spawn a thread"), REFUSED),
+        (ImportError(NUMPY_ADVICE), "started: failed to map segment"),
+        (ImportError("long " * 999), "started: long"),
+    ],
+)
+def test_a_command_that_cannot_be_started(monkeypatch, capsys, error, words):
+    code, shown = _ended_by(error, monkeypatch, capsys)
+    assert code == 2 and shown.count("\n") == 1 and len(shown) < 500
+    assert shown.startswith("rgld: The command cannot be started") and words in shown
+
+
+def test_a_signal_of_openblas_is_no_ctrl_c(monkeypatch, capsys):
+    """OpenBLAS sends the signal of Ctrl-C to its own process if it is refused a thread."""
+    assert _ended_by(KeyboardInterrupt(), monkeypatch, capsys) == (130, "interrupted\n")
+
+    def refuse(thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(_limits.threading.Thread, "start", refuse)
+    code, shown = _ended_by(KeyboardInterrupt(), monkeypatch, capsys)
+    assert code == 2 and shown.startswith("rgld: The command cannot be started") and REFUSED in shown
+
+
+def _ended_by(error, monkeypatch, capsys):
+    """Return the exit code and what was printed if this error ends the start of a command."""
+
     def fails():
         raise error
 
@@ -440,9 +478,37 @@ def test_a_command_that_cannot_be_started(monkeypatch, capsys, error):
     monkeypatch.setattr(cli, "_run", fails)
     with pytest.raises(SystemExit) as ended:
         cli.main()
-    shown = capsys.readouterr().err
-    assert ended.value.code == 2 and shown.count("\n") == 1 and len(shown) < 500
-    assert shown.startswith("rgld: The command cannot be started: ")
+    return ended.value.code, capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("command", "kib"), [("score", 700_000), ("demo", 1_300_000), ("info", 300_000)])
+def test_fewer_addresses_than_the_libraries_take(table, command, kib):
+    """OpenBLAS ended the command with 1 or with the signal of Ctrl-C, and polars waited for ever."""
+    code, _, error, _ = run(table.parent, command, "good.csv", shell=f"ulimit -v {kib}")
+    assert_one_line(code, error, f"cannot be started with {kib / 2**20:.2f} GiB of memory (ulimit -v)")
+
+
+def test_less_data_than_the_libraries_take(table):
+    code, _, error, _ = run(table.parent, "score", "good.csv", shell="ulimit -d 200000")
+    assert_one_line(code, error, "cannot be started with 0.19 GiB of memory (ulimit -d)")
+
+
+def test_enough_addresses(table):
+    """What is asked for is enough for the commands that take most."""
+    kib = (2 * GIB + _limits.BYTES_PER_CORE * os.cpu_count()) // 1024
+    code, _, error, _ = run(table.parent, "report", "good.csv", "-q", "-o", "r.html", shell=f"ulimit -v {kib}")
+    assert code == 0, error
+
+
+def test_no_process_for_the_guard(tmp_path, monkeypatch):
+    def refuse():
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(_guard.os, "fork", refuse)
+    monkeypatch.setattr(_guard.tempfile, "tempdir", str(tmp_path))
+    with pytest.raises(BlockingIOError):
+        _guard.guarded(lambda: None, print)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_reader_that_is_refused_a_thread(table, monkeypatch):
@@ -463,6 +529,21 @@ def test_memory_that_runs_out(table, monkeypatch):
     monkeypatch.setattr("rgld.cli.score.score_any", explode)
     code, _, error = rgld("score", "good.csv", folder=table.parent)
     assert_one_line(code, error, "There is not enough memory for this table")
+
+
+def test_memory_that_the_system_refuses_is_not_blamed_on_the_limit(tmp_path):
+    """The guard kills what takes more than --memory: a MemoryError is the system's."""
+    program = (
+        "import sys\nfrom rgld.cli import _app, _guard, score\n"
+        "def explode(*arguments):\n    _guard.limit_memory(2**34)\n    raise MemoryError\n"
+        "score.score_any = explode\n"
+        "_guard.guarded(lambda: _app.run(['score', 'good.csv']), print)\n"
+    )
+    (tmp_path / "good.csv").write_bytes(CSV)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert_one_line(done.returncode, done.stderr, "There is not enough memory for this table")
 
 
 # Arrays, ids and encodings

@@ -15,7 +15,7 @@ from rgld.exceptions import RGLDError
 from . import INTERRUPTED, bench, check, demo, explain, fit, info, report, score, serve
 from ._addresses import masked
 from ._copies import NO_SPACE
-from ._guard import begin_file, memory_message
+from ._guard import NO_MEMORY, begin_file, native_messages, tells_of_memory
 from ._terminal import print_help, printable
 
 
@@ -77,7 +77,7 @@ def _exit_code(error: BaseException) -> int:
         case KeyboardInterrupt() | typer.Abort():
             return INTERRUPTED
         case MemoryError():
-            return _fail(memory_message())
+            return _fail(NO_MEMORY)
         case FileNotFoundError(filename=str() as name):
             return _fail(f"There is no file {name}: check the path.")
         case RGLDError() | OSError() | ImportError():
@@ -88,6 +88,8 @@ def _exit_code(error: BaseException) -> int:
         return _fail(error.format_message())
     if os.environ.get("RGLD_DEBUG"):
         raise error
+    if tells_of_memory(native_messages()):  # a library is left with half of what it needs: a null pointer, a lock
+        return _fail(NO_MEMORY)
     what = f"{type(error).__name__}: {error}"[:300]
     _fail(f"a defect of rgld, not of your input ({what}): RGLD_DEBUG=1 shows where.")
     return 1

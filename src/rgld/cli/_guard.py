@@ -37,11 +37,12 @@ NATIVE_MESSAGES = "native-messages"
 """File in the temporary folder that receives what compiled libraries print on standard error."""
 NO_MEMORY_WORDS = (
     b"memory allocation of",
+    b"Memory allocation still failed",
     b"MemoryError",
     b"Cannot allocate memory",
     b"Resource temporarily unavailable",
 )
-"""What Rust and Python print there when the system refuses memory, or a thread for want of it."""
+"""What Rust, OpenBLAS and Python print there when the system refuses memory, or a thread for want of it."""
 MAX_NAME_BYTES = 2000
 MAX_PATHS_BYTES = 2**16
 DAMAGED = "its reader crashed, so the file is probably damaged: write it again"
@@ -113,18 +114,9 @@ def limit_memory(n_bytes: int) -> None:
         _board.limit = n_bytes
 
 
-def memory_message() -> str:
-    """Return what to tell the user when there is no more memory."""
-    return _memory_message(_board.limit if _board is not None else 0)
-
-
 def tells_of_memory(message: bytes) -> bool:
     """Return whether a message of a library says that the system refused memory."""
     return any(words in message for words in NO_MEMORY_WORDS)
-
-
-def _memory_message(limit: int) -> str:
-    return TOO_LARGE.format(limit=limit / 2**30) if limit else NO_MEMORY
 
 
 @contextmanager
@@ -155,7 +147,13 @@ def guarded(command: Callable[[], NoReturn], tell: Callable[[str], None]) -> NoR
     folder = Path(tempfile.mkdtemp(prefix="rgld-"))
     board = _Board()
     ours, theirs = socket.socketpair()  # each side sees when the other one is gone
-    child = os.fork()
+    try:
+        child = os.fork()
+    except OSError:  # no more processes are allowed
+        folder.rmdir()
+        ours.close()
+        theirs.close()
+        raise
     if not child:
         ours.close()
         _be_child(board, theirs, folder)
@@ -189,7 +187,10 @@ def _be_child(board: _Board, parent: socket.socket, folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
         os._exit(128 + signal.SIGKILL)
 
-    threading.Thread(target=obey, daemon=True).start()
+    try:
+        threading.Thread(target=obey, daemon=True).start()
+    except RuntimeError as error:  # what Python says if it is refused a thread
+        raise MemoryError from error
 
 
 def _redirect_native_messages(path: Path) -> None:
@@ -200,6 +201,14 @@ def _redirect_native_messages(path: Path) -> None:
     os.dup2(messages, 2)
     os.close(messages)
     _native_stderr = os.fdopen(2, "w", 1, "utf-8", "backslashreplace", closefd=False)
+
+
+def native_messages(folder: Path | None = None) -> bytes:
+    """Return what compiled libraries have printed in the child whose temporary folder this is; without one, in this."""
+    try:
+        return (Path(tempfile.gettempdir() if folder is None else folder) / NATIVE_MESSAGES).read_bytes()
+    except OSError:
+        return b""
 
 
 def _end_in_order(number: int, frame: FrameType | None) -> None:
@@ -232,7 +241,9 @@ class _Parent:
             gone, _, _ = select.select([self._connection], [], [], SECONDS_BETWEEN_LOOKS)
             pid, status = os.waitpid(self._child, 0 if gone else os.WNOHANG)
             if pid:
-                return os.WEXITSTATUS(status) if os.WIFEXITED(status) else self._killed(os.WTERMSIG(status))
+                return (
+                    self._exited(os.WEXITSTATUS(status)) if os.WIFEXITED(status) else self._killed(os.WTERMSIG(status))
+                )
             if self._board.limit and _memory_of(self._child) > self._board.limit:
                 self._is_too_large = True
                 os.kill(self._child, signal.SIGKILL)
@@ -255,30 +266,31 @@ class _Parent:
             with suppress(OSError):  # it may have ended by now
                 self._connection.send(bytes([self._signal]))
 
+    def _exited(self, code: int) -> int:
+        """Return the exit code after the child has exited. OpenBLAS exits by itself, with 1, if refused memory."""
+        if code == 1 and tells_of_memory(native_messages(self._folder)):
+            self._tell(NO_MEMORY)
+            return 2
+        return code
+
     def _killed(self, number: int) -> int:
         """Return the exit code after a signal ended the child, and say what happened."""
         if sys.stderr.isatty():
             sys.stderr.write("\r\x1b[K\x1b[?25h")  # progress hides the cursor: show it again
         if self._is_too_large:
-            self._tell(_memory_message(self._board.limit))
+            self._tell(TOO_LARGE.format(limit=self._board.limit / 2**30))
         elif self._signal or number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             return 128 + (self._signal or number)
         elif number == signal.SIGKILL:
             self._tell(NO_MEMORY)  # the system kills processes when there is none left
-        elif tells_of_memory(self._native_messages()):
-            self._tell(_memory_message(self._board.limit))
+        elif tells_of_memory(native_messages(self._folder)):
+            self._tell(NO_MEMORY)
         elif self._board.reading:
             self._tell(f"{self._board.reading}: {DAMAGED}.")
         else:
             self._tell(f"a defect of rgld, not of your input ({signal.Signals(number).name}): RGLD_DEBUG=1 shows more.")
             return 1
         return 2
-
-    def _native_messages(self) -> bytes:
-        try:
-            return (self._folder / NATIVE_MESSAGES).read_bytes()
-        except OSError:
-            return b""
 
 
 def _memory_of(pid: int) -> int:
