@@ -21,7 +21,7 @@ import pytest
 pytest.importorskip("typer", reason="the command needs the extra 'cli'")
 
 from rgld import cli
-from rgld.cli import _files, _guard, _limits, _memory
+from rgld.cli import _files, _guard, _json, _limits, _memory
 from rgld.exceptions import TableError
 
 from .command import COMMAND, installed_rgld, rgld
@@ -647,3 +647,33 @@ def test_wide_encodings(table, encoding):
     (table.parent / "unmarked.csv").write_bytes(text.encode("utf-32-le"))
     code, out, error = rgld("score", "unmarked.csv", "--json", "--encoding", "UTF_32_LE", folder=table.parent)
     assert code == 0 and out == expected, error
+
+
+# JSON lines
+
+
+def test_json_lines_of_which_each_has_other_keys(table, monkeypatch):
+    """5 MB of these lines took minutes and 9 GB: 3,000 lines times 300,000 keys."""
+    monkeypatch.setattr("rgld.cli._json.ALWAYS_READ_BYTES", 2**20)
+    lines = [json.dumps({f"k{i}_{j}": i for j in range(3)}) for i in range(1000)]
+    (table.parent / "t.jsonl").write_text("\n".join(lines))
+    code, _, error = rgld("score", "t.jsonl", folder=table.parent)
+    assert_one_line(code, error, "t.jsonl has 1,000 lines with 3,000 different keys, of which each line has few")
+
+
+def test_keys_of_json_lines_are_counted(table, monkeypatch):
+    monkeypatch.setattr("rgld.cli._json.ALWAYS_READ_BYTES", 0)
+    monkeypatch.setattr("rgld.cli._json.CHUNK_BYTES", 100)  # a line may begin in one chunk and end in the next
+    records = [{"a": i % 7 + i / 9, 'b"\\': f'"x{i}": \\"y{i}": ', "c": {"d": i}} for i in range(60)]
+    (table.parent / "t.jsonl").write_text("\n".join(map(json.dumps, records)))
+    assert _json._size(table.parent / "t.jsonl") == (60, 4)
+    code, _, error = rgld("score", "t.jsonl", "-q", folder=table.parent)
+    assert code == 0, error
+
+
+@pytest.mark.parametrize("content", [b'{"' + b'\\"' * 500_000, b'"' * 500_000, b'{"a"' + b" " * 500_000])
+def test_strings_that_do_not_end_are_looked_at_once(table, content, monkeypatch):
+    """Looked at from every quotation mark on, each of these would take hours."""
+    monkeypatch.setattr("rgld.cli._json.ALWAYS_READ_BYTES", 0)
+    (table.parent / "t.jsonl").write_bytes(content + b":\n")
+    assert _json._size(table.parent / "t.jsonl")[1] <= 1

@@ -16,7 +16,7 @@ import polars as pl
 
 from rgld.exceptions import ParameterError, RGLDError, TableError
 
-from . import _arrays, _csvread, _excel
+from . import _arrays, _csvread, _excel, _json
 from ._addresses import is_database
 from ._archives import PACKED, kind_of_zip, unpacked
 from ._copies import as_utf8, is_wide, likely_encoding, marked_encoding, seekable
@@ -41,7 +41,7 @@ WHOLE: dict[str, Callable[[Path, str, int], pl.DataFrame]] = {
     "npz": _arrays.read_npz,
     "npy": _arrays.read_npy,
     "stream": lambda path, shown, allowed: pl.read_ipc_stream(path),
-    "jsonl": lambda path, shown, allowed: pl.read_ndjson(path, infer_schema_length=None),
+    "jsonl": _json.read_json_lines,
 }
 """Formats that are read at once, with their readers: of a path, its name and the bytes of memory allowed."""
 
