@@ -663,7 +663,7 @@ def test_json_lines_of_which_each_has_other_keys(table, monkeypatch):
 
 def test_keys_of_json_lines_are_counted(table, monkeypatch):
     monkeypatch.setattr("rgld.cli._json.ALWAYS_READ_BYTES", 0)
-    monkeypatch.setattr("rgld.cli._json.CHUNK_BYTES", 100)  # a line may begin in one chunk and end in the next
+    monkeypatch.setattr("rgld.cli._json.JSON_READ_BYTES", 100)  # a line may begin in one chunk and end in the next
     records = [{"a": i % 7 + i / 9, 'b"\\': f'"x{i}": \\"y{i}": ', "c": {"d": i}} for i in range(60)]
     (table.parent / "t.jsonl").write_text("\n".join(map(json.dumps, records)))
     assert _json._size(table.parent / "t.jsonl") == (60, 4)

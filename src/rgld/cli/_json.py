@@ -16,9 +16,10 @@ from ._memory import GIB, require_memory
 BYTES_PER_CELL = 8
 ALWAYS_READ_BYTES = GIB
 """A table of at most this size is always read."""
-MAX_RATIO = 250
+MAX_BYTES_PER_BYTE = 250
 """A larger one may be at most this many times the size of its file."""
-CHUNK_BYTES = 2**22
+JSON_READ_BYTES = 2**22
+"""Bytes that are read at once."""
 STRING = re.compile(rb'"([^"\\\n]*(?:\\.[^"\\\n]*)*)"?\s*(:?)')
 """A string, and the colon after it if it is a key. It matches at every quotation mark, so that no part of a hostile
 file is looked at twice."""
@@ -28,7 +29,7 @@ def read_json_lines(path: Path, shown: str, allowed: int) -> pl.DataFrame:
     """Return the records of a file, which may take `allowed` bytes of memory."""
     n_lines, n_keys = _size(path)
     n_bytes = BYTES_PER_CELL * n_lines * n_keys
-    if n_bytes > max(ALWAYS_READ_BYTES, MAX_RATIO * path.stat().st_size):
+    if n_bytes > max(ALWAYS_READ_BYTES, MAX_BYTES_PER_BYTE * path.stat().st_size):
         raise TableError(
             f"{shown} has {n_lines:,} lines with {n_keys:,} different keys, of which each line has few: write the same "
             "keys in every line, or a CSV or Parquet file."
@@ -44,7 +45,7 @@ def _size(path: Path) -> tuple[int, int]:
     """
     n_lines, n_colons = 0, 0
     with open(path, "rb") as file:
-        while chunk := file.read(CHUNK_BYTES):
+        while chunk := file.read(JSON_READ_BYTES):
             n_lines += chunk.count(b"\n")
             n_colons += chunk.count(b":")
         n_lines += 1
@@ -52,6 +53,6 @@ def _size(path: Path) -> tuple[int, int]:
             return n_lines, n_colons
         file.seek(0)
         keys: set[bytes] = set()
-        while chunk := file.read(CHUNK_BYTES) + file.readline():
+        while chunk := file.read(JSON_READ_BYTES) + file.readline():
             keys.update(string for string, colon in STRING.findall(chunk) if colon)
     return n_lines, len(keys)

@@ -2,14 +2,15 @@
 
 In: what the command does. Out: a sentence, or "". NumPy's OpenBLAS and polars do not end in order if they are refused
 memory: they end the process, send it the signal of Ctrl-C, or wait for ever. So this is asked before they are loaded,
-and this module loads nothing.
+and this module loads nothing large.
 """
 
 import os
 import sys
 import threading
 
-GIB = 2**30
+from ._memory import GIB
+
 NEEDED_BYTES = {
     "RLIMIT_AS": ("-v", GIB // 4 * 3, 2 * GIB),
     "RLIMIT_DATA": ("-d", GIB // 4, GIB // 4 * 3),
