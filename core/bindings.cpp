@@ -175,15 +175,6 @@ const Cdf<double>& branch_of(const BranchRanks& ranks) {
     return *ranks.branch;
 }
 
-template <class T>
-Out<T> sorted_columns(AnyMatrix X, int n_threads) {
-    require(X.dtype() == nb::dtype<T>(), "expected a matrix of the other type");
-    const Matrix matrix = matrix_of(X);
-    std::vector<T> sorted(matrix.n_columns * matrix.n_rows);
-    run_freely(n_threads, [&](const Run& run) { sort_columns(matrix, run, sorted.data()); });
-    return array_of(std::move(sorted), {matrix.n_columns, matrix.n_rows});
-}
-
 // Counts of where the scores of each view, (T, n), lie among its knots, (T, J), which increase and are padded with
 // infinities. The shape of the counts is (T, 2J + 1), see Cdf::count.
 template <class T>
@@ -236,8 +227,23 @@ NB_MODULE(_core, m) {
                               array_of(std::move(statistics.quantiles), {matrix.n_columns, n_quantiles}));
     });
 
-    m.def("sorted_floats", &sorted_columns<float>);
-    m.def("sorted_doubles", &sorted_columns<double>);
+    m.def("column_knots", [](AnyMatrix X, In<int64_t, 1> places, int n_threads) {
+        const Matrix matrix = matrix_of(X);
+        std::vector<size_t> own;
+        for (const int64_t place : copied(places)) {
+            require(place >= 0 && size_t(place) < matrix.n_rows && (own.empty() || size_t(place) > own.back()),
+                    "places must be rows, and increase");
+            own.push_back(size_t(place));
+        }
+        const size_t n = matrix.n_columns * own.size();
+        std::vector<double> knots(n);
+        std::vector<int64_t> counts(n);
+        run_freely(n_threads, [&](const Run& run) {
+            column_knots(matrix, own.data(), own.size(), run, knots.data(), counts.data());
+        });
+        return nb::make_tuple(array_of(std::move(knots), {matrix.n_columns, own.size()}),
+                              array_of(std::move(counts), {matrix.n_columns, own.size()}));
+    });
 
     nb::class_<Scaling>(m, "Scaling")
         .def("__init__",

@@ -13,18 +13,27 @@ constexpr size_t kSumBlock = 256;
 constexpr size_t kGroupBytes = 32 * 1024 * 1024;  // columns are copied out of the table in groups of this size
 constexpr size_t kMaxGroup = 32;                  // columns
 
-// The sum of term(x) over the values. Blocks are summed first, then their sums: rounding does not grow with n.
-template <class T, class Term>
-double sum_of(const std::vector<T>& values, Term&& term) {
-    double total = 0.0;
-    for (size_t start = 0; start < values.size(); start += kSumBlock) {
-        const size_t end = std::min(values.size(), start + kSumBlock);
-        double lane[4] = {};
-        size_t i = start;
-        for (; i + 4 <= end; i += 4)
-            for (size_t l = 0; l < 4; ++l) lane[l] += term(double(values[i + l]));
-        for (; i < end; ++i) lane[0] += term(double(values[i]));
-        total += (lane[0] + lane[1]) + (lane[2] + lane[3]);
+// Sums over sorted values. Blocks are summed first, then their sums: rounding does not grow with n. `add(x, a, b)` adds
+// to two sums. A block of equal values has the sums of the block before it, if that holds the same value: most blocks
+// of a column that is mostly 0.
+struct TwoSums {
+    double a = 0.0, b = 0.0;
+};
+template <class T, class Add>
+TwoSums sums_of(const std::vector<T>& sorted, Add&& add) {
+    TwoSums total, block;
+    for (size_t start = 0; start < sorted.size(); start += kSumBlock) {
+        const size_t end = std::min(sorted.size(), start + kSumBlock);
+        if (start == 0 || end < start + kSumBlock || sorted[end - 1] != sorted[start - kSumBlock]) {
+            double a[4] = {}, b[4] = {};
+            size_t i = start;
+            for (; i + 4 <= end; i += 4)
+                for (size_t l = 0; l < 4; ++l) add(double(sorted[i + l]), a[l], b[l]);
+            for (; i < end; ++i) add(double(sorted[i]), a[0], b[0]);
+            block = {(a[0] + a[1]) + (a[2] + a[3]), (b[0] + b[1]) + (b[2] + b[3])};
+        }
+        total.a += block.a;
+        total.b += block.b;
     }
     return total;
 }
@@ -53,27 +62,29 @@ void statistics_of(const std::vector<T>& sorted, double* statistics, double* qua
     const double per_unit = 1.0 / unit;
     // The mean of equal values is that value. Their rounded sum could differ from it and give a constant column a
     // spread.
-    const double mean =
-        lowest == highest ? lowest * per_unit : sum_of(sorted, [=](double x) { return x * per_unit; }) / n;
-    const double squares = sum_of(sorted, [=](double x) {
-        const double deviation = x * per_unit - mean;
-        return deviation * deviation;
-    });
-    const double cubes = sum_of(sorted, [=](double x) {
-        const double deviation = x * per_unit - mean;
-        return deviation * deviation * deviation;
+    const double mean = lowest == highest
+                            ? lowest * per_unit
+                            : sums_of(sorted, [=](double x, double& sum, double&) { sum += x * per_unit; }).a / n;
+    const auto [squares, cubes] = sums_of(sorted, [=](double x, double& square_sum, double& cube_sum) {
+        const double deviation = x * per_unit - mean, square = deviation * deviation;
+        square_sum += square;
+        cube_sum += square * deviation;
     });
     const double variance = squares / n, cubed_std = std::pow(variance, 1.5);
     const double std = std::sqrt(variance) * unit;
     const double spread = iqr > 0.0 ? iqr : std > 0.0 ? std : 1.0;
 
-    size_t n_distinct = 0, most_frequent = 0;
-    for (size_t first = 0, i = 1; i <= sorted.size(); ++i) {
-        if (i == sorted.size() || sorted[i] > sorted[i - 1]) {
-            ++n_distinct;
-            most_frequent = std::max(most_frequent, i - first);
-            first = i;
+    // No branch that depends on the values: in a column of whole numbers the processor would mispredict it.
+    size_t n_distinct = 1, most_frequent = 1, n_equal = 1;
+    for (size_t i = 1; i < sorted.size(); ++i) {
+        if (i + kSumBlock < sorted.size() && sorted[i + kSumBlock] == sorted[i - 1]) {  // so are those between
+            n_equal += kSumBlock;
+            i += kSumBlock;
         }
+        const bool is_new = sorted[i] > sorted[i - 1];
+        n_distinct += is_new;
+        n_equal = is_new ? 1 : n_equal + 1;
+        most_frequent = std::max(most_frequent, n_equal);
     }
     const double found[kStatistics] = {mean * unit,
                                        std,
@@ -122,14 +133,27 @@ void ColumnStatistics::learn(const Matrix& X, double largest, const Run& run) {
     X.is_double ? learn_columns<double>(*this, X, largest, run) : learn_columns<float>(*this, X, largest, run);
 }
 
+namespace {
+
 template <class T>
-void sort_columns(const Matrix& X, const Run& run, T* sorted) {
-    over_sorted_columns(X, std::numeric_limits<T>::infinity(), run, [&](size_t c, const std::vector<T>& column) {
-        std::copy(column.begin(), column.end(), sorted + c * X.n_rows);
+void find_knots(const Matrix& X, const size_t* places, size_t n_knots, const Run& run, double* knots, int64_t* counts) {
+    over_sorted_columns(X, std::numeric_limits<T>::infinity(), run, [&](size_t c, const std::vector<T>& sorted) {
+        for (size_t k = 0, end = 0; k < n_knots; ++k) {
+            const T value = sorted[places[k]];
+            if (end <= places[k])
+                for (end = places[k] + 1; end < sorted.size() && !(sorted[end] > value);) ++end;
+            knots[c * n_knots + k] = double(value);
+            counts[c * n_knots + k] = int64_t(end);
+        }
     });
 }
 
-template void sort_columns<float>(const Matrix&, const Run&, float*);
-template void sort_columns<double>(const Matrix&, const Run&, double*);
+}  // namespace
+
+void column_knots(const Matrix& X, const size_t* places, size_t n_knots, const Run& run, double* knots,
+                  int64_t* counts) {
+    X.is_double ? find_knots<double>(X, places, n_knots, run, knots, counts)
+                : find_knots<float>(X, places, n_knots, run, knots, counts);
+}
 
 }  // namespace rgld

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "parallel.h"
@@ -25,8 +26,9 @@ struct ColumnStatistics {
     void learn(const Matrix& X, double largest, const Run& run);
 };
 
-// The columns of a matrix of T, each sorted: (d, n). A NaN becomes -infinity.
-template <class T>
-void sort_columns(const Matrix& X, const Run& run, T* sorted);
+// Of each column the values at some places of its sorted values, and for each the number of values that are not larger:
+// (d, n_knots). The places increase and are below the number of rows. A NaN becomes -infinity.
+void column_knots(const Matrix& X, const size_t* places, size_t n_knots, const Run& run, double* knots,
+                  int64_t* counts);
 
 }  // namespace rgld

@@ -27,18 +27,24 @@ RGLD_INLINE Doubles chosen(Longs mask, Doubles yes, Doubles no) {
 
 // ---- projection
 
-// Computes `Tile` outputs at a time: they stay in registers during one loop over the features.
+// Computes `Tile` outputs of some vectors of rows at a time: they stay in registers during one loop over the features.
+// Each sum waits for its last addition, so that fewer than about eight at a time would leave the processor idle.
 template <bool Fused, int Tile>
 void project_tile(const float* columns, size_t stride, size_t n_rows, const int32_t* features, size_t n_features,
                   const float* projection, size_t n_out, float* out, size_t out_stride) {
-    for (size_t i = 0; i < n_rows; i += kLanes) {
-        Floats sum[Tile] = {};
+    constexpr int kVectors = Tile <= 5 && 2 * kLanes <= int(kPack) ? 2 : 1;
+    for (size_t i = 0; i < n_rows; i += kVectors * kLanes) {
+        Floats sum[Tile][kVectors] = {};
         for (size_t j = 0; j < n_features; ++j) {
-            const Floats x = load<Floats>(columns + size_t(features[j]) * stride + i);
-            const float* row = projection + j * n_out;
-            for (int c = 0; c < Tile; ++c) sum[c] = Fused ? fused(x, splat(row[c]), sum[c]) : sum[c] + x * row[c];
+            const float *from = columns + size_t(features[j]) * stride + i, *row = projection + j * n_out;
+            Floats x[kVectors];
+            for (int v = 0; v < kVectors; ++v) x[v] = load<Floats>(from + v * kLanes);
+            for (int c = 0; c < Tile; ++c)
+                for (int v = 0; v < kVectors; ++v)
+                    sum[c][v] = Fused ? fused(x[v], splat(row[c]), sum[c][v]) : sum[c][v] + x[v] * row[c];
         }
-        for (int c = 0; c < Tile; ++c) store(out + size_t(c) * out_stride + i, sum[c]);
+        for (int c = 0; c < Tile; ++c)
+            for (int v = 0; v < kVectors; ++v) store(out + size_t(c) * out_stride + i + v * kLanes, sum[c][v]);
     }
 }
 

@@ -124,6 +124,33 @@ std::vector<T> comparable(const T* scores, size_t n) {
 template std::vector<float> comparable<float>(const float*, size_t);
 template std::vector<double> comparable<double>(const double*, size_t);
 
+namespace {
+
+// Sorts a list of at most two values, by their bits. Returns false at the first value that is a third.
+template <class T>
+bool sort_two_values(std::vector<T>& values) {
+    const size_t n = values.size();
+    const auto first = ordered_key(values[0]);
+    size_t i = 1;
+    while (i < n && ordered_key(values[i]) == first) ++i;
+    if (i == n) return true;
+    const T one = values[0], other = values[i];
+    const auto second = ordered_key(other);
+    size_t n_others = 0;
+    for (; i < n; ++i) {
+        const auto key = ordered_key(values[i]);
+        if (key != first && key != second) return false;
+        n_others += key == second;
+    }
+    const bool one_first = first < second;
+    const auto middle = values.begin() + ptrdiff_t(one_first ? n - n_others : n_others);
+    std::fill(values.begin(), middle, one_first ? one : other);
+    std::fill(middle, values.end(), one_first ? other : one);
+    return true;
+}
+
+}  // namespace
+
 // 5 to 11 times as fast as std::sort for 7,000 normal values, 6 to 8 times for 1,000,000; for 64 values std::sort is
 // twice as fast (`make time-sorts`).
 template <class T>
@@ -132,6 +159,7 @@ void sort_values(std::vector<T>& values, std::vector<T>& buffer) {
         std::sort(values.begin(), values.end(), [](T a, T b) { return ordered_key(a) < ordered_key(b); });
         return;
     }
+    if (sort_two_values(values)) return;
     // The upper half of a float64's bits tells nearly all values apart; an insertion sort does the rest. That takes
     // 0.65 of the time of all digits for 7,000 values and 0.53 for 1,000,000 (`make time-sorts`).
     if (sizeof(T) == 8) {

@@ -11,7 +11,7 @@ import pytest
 
 from rgld import RGLD, ParameterError, load
 from rgld._fit.sampling import split_rows
-from rgld._kernels import sorted_columns
+from rgld._kernels import column_knots
 from rgld._params import Parameters
 from rgld._table.profiles import MAX_KNOTS, Profiles, profile_table
 from rgld._table.table import MatrixTable
@@ -181,7 +181,7 @@ def test_a_profile_is_bounded_and_exact_for_few_values():
     matrix = np.column_stack((rng.normal(size=4000), rng.integers(0, 4, 4000), np.full(4000, np.nan)))
     matrix[:7, 1] = np.nan
     detector = RGLD.fast(random_state=0).fit(matrix)
-    profiles = profile_table(MatrixTable(matrix), detector.model_.encoding, partial(sorted_columns, n_threads=1))
+    profiles = profile_table(MatrixTable(matrix), detector.model_.encoding, partial(column_knots, n_threads=1))
     assert len(profiles[0].knots) == MAX_KNOTS
     assert profiles[0].counts[-1] == 4000 and profiles[0].knots[-1] == matrix[:, 0].max()
     assert profiles[0].quantile(0.5) == pytest.approx(np.median(matrix[:, 0]), abs=0.03)

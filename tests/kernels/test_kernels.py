@@ -260,14 +260,41 @@ def test_moments_of_scaled_columns(kind):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("kind", ["normal", "discrete", "duplicates", "constant", "far"])
 @pytest.mark.parametrize("n", [1, 2, 127, 129, 3000])
-def test_sorted_columns(kind, n, dtype):
+def test_column_knots(kind, n, dtype):
     X = table(kind, n, 9).astype(dtype)
     X[-1, 3] = np.nan
     X[n // 2, 4] = -np.nan
-    actual = native_kernels.sorted_columns(X, 2)
-    assert actual.dtype == dtype
-    np.testing.assert_array_equal(actual, numpy_kernels.sorted_columns(X, 1))
-    assert actual[3, 0] == actual[4, 0] == -np.inf
+    for places in (np.arange(n), np.unique(np.linspace(0, n - 1, 17).round().astype(int))):
+        actual = native_kernels.column_knots(X, places, 2)
+        for one, other in zip(actual, numpy_kernels.column_knots(X, places, 1), strict=True):
+            assert one.dtype == other.dtype
+            np.testing.assert_array_equal(one, other)
+        assert actual[0][3, 0] == actual[0][4, 0] == -np.inf
+
+
+@pytest.mark.parametrize("bad", [[-1], [5], [1, 1], [2, 1]])
+def test_column_knots_are_at_rows_in_their_order(bad):
+    with pytest.raises(ValueError, match="places"):
+        native_kernels.column_knots(np.zeros((5, 2)), np.array(bad), 1)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_columns_are_sorted_by_their_bits(dtype):
+    """Columns of one or two values, without crowding, with ties, with a long tail, and with both zeros."""
+    rng = np.random.default_rng(0)
+    n = 3000
+    signs = np.where(rng.random(n) < 0.5, -0.0, 0.0)
+    columns = [
+        *(np.full(n, 2.5), np.where(rng.random(n) < 0.3, 7.0, -1.0), signs, np.append(signs[1:], 3.0)),
+        *(rng.normal(size=n), np.where(rng.random(n) < 0.2, signs, rng.normal(size=n)), rng.integers(0, 40, n)),
+        *(rng.lognormal(sigma=4.0, size=n), np.append(rng.normal(size=n - 1), 1e30), rng.normal(size=n) * 1e-300),
+    ]
+    X = np.column_stack(columns).astype(dtype)
+    keys = X.view(np.int64 if dtype == np.float64 else np.int32)
+    order = np.argsort(np.where(keys < 0, keys ^ np.iinfo(keys.dtype).max, keys), axis=0, kind="stable")
+    knots, _ = native_kernels.column_knots(X, np.arange(n), 1)
+    expected = np.take_along_axis(X, order, axis=0).T.astype(np.float64)
+    np.testing.assert_array_equal(knots.view(np.int64), expected.view(np.int64))
 
 
 @pytest.mark.parametrize("kind", ["normal", "discrete", "duplicates", "constant", "huge", "far", "log-normal"])

@@ -190,7 +190,7 @@ def fit_parts(executor: Executor, schema: Schema, parameters: Parameters, seed: 
 
 
 def _profiles(table: Table, encoding: Encoding, rows: TrainingRows) -> Profiles:
-    return profile_table(table, encoding, partial(_kernels.sorted_columns, n_threads=rows.n_threads))
+    return profile_table(table, encoding, partial(_kernels.column_knots, n_threads=rows.n_threads))
 
 
 def _related(model: Model, fitted: FittedRelations | None) -> Model:

@@ -41,6 +41,7 @@ Distances = chosen.Distances
 Rows = chosen.Rows
 branch_means = chosen.branch_means
 branch_scores = chosen.branch_scores
+column_knots = chosen.column_knots
 column_moments = chosen.column_moments
 column_statistics = chosen.column_statistics
 count_pairs = chosen.count_pairs
@@ -50,7 +51,6 @@ fit_ranks = chosen.fit_ranks
 leverage_sums = chosen.leverage_sums
 pair_distances = chosen.pair_distances
 project_rows = chosen.project_rows
-sorted_columns = chosen.sorted_columns
 view_scores = chosen.view_scores
 
 __all__ = [
@@ -58,6 +58,7 @@ __all__ = [
     "Rows",
     "branch_means",
     "branch_scores",
+    "column_knots",
     "column_moments",
     "column_statistics",
     "count_pairs",
@@ -67,6 +68,5 @@ __all__ = [
     "leverage_sums",
     "pair_distances",
     "project_rows",
-    "sorted_columns",
     "view_scores",
 ]

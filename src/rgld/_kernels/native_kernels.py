@@ -89,10 +89,10 @@ def column_statistics(X: Floats, n_threads: int, n_quantiles: int) -> ColumnStat
     )
 
 
-def sorted_columns(X: Floats, n_threads: int) -> Floats:
-    """Return the columns of a matrix, each sorted, shape (d, n). A NaN becomes -inf."""
-    X = _plain(X)
-    return _core.sorted_floats(X, n_threads) if X.dtype == np.float32 else _core.sorted_doubles(X, n_threads)
+def column_knots(X: Floats, places: Indices, n_threads: int) -> tuple[Float64s, Int64s]:
+    """Return of each column the values at some places of its sorted values, and for each the number of values that are
+    not larger, shape (d, k). The places increase. A NaN becomes -inf."""
+    return _core.column_knots(_plain(X), places.astype(np.int64), n_threads)
 
 
 def column_moments(rows: Rows) -> Moments:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._arrays import Float32s, Float64s, Floats, Int32s, Int64s, UInt8s
+from .._arrays import Float32s, Float64s, Floats, Indices, Int32s, Int64s, UInt8s
 from .._model.model import SMALLEST_BANDWIDTH, Branch, GlobalBranch, LeverageBranch, Model
 from .._model.ranks import BranchRanks, branch_mean, branch_score, fit_branch_ranks
 from .._model.scaling import Scaling
@@ -69,12 +69,15 @@ def column_statistics(X: Floats, n_threads: int, n_quantiles: int) -> ColumnStat
     return sorted_column_statistics(X, n_quantiles)
 
 
-def sorted_columns(X: Floats, n_threads: int) -> Floats:
-    """Return the columns of a matrix, each sorted, shape (d, n). A NaN becomes -inf."""
-    columns = X.T.copy()
+def column_knots(X: Floats, places: Indices, n_threads: int) -> tuple[Float64s, Int64s]:
+    """Return of each column the values at some places of its sorted values, and for each the number of values that are
+    not larger, shape (d, k). The places increase. A NaN becomes -inf."""
+    columns = X.T.astype(np.float64)
     columns[np.isnan(columns)] = -np.inf
     columns.sort(axis=1)
-    return columns
+    knots = columns[:, places]
+    counts = [column.searchsorted(own, side="right") for column, own in zip(columns, knots, strict=True)]
+    return knots, np.array(counts, np.int64)
 
 
 def column_moments(rows: Rows) -> Moments:

@@ -119,6 +119,12 @@ class Column:
         is_number = self.kind in ("number", "boolean", "duration")
         return is_number and not self.time_format and not self.na_values and not self.date_knots
 
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether the column is encoded as it is, unless a value is missing. Computed once: wide tables have thousands
+        of columns, and arrays share theirs."""
+        return self.is_as_it_is and self.parts == ONLY_VALUE
+
     @property
     def style(self) -> NumberStyle:
         """How strings are written as numbers."""
@@ -185,7 +191,7 @@ class Encoding:
     @cached_property
     def is_plain(self) -> bool:
         """Whether all columns are encoded as they are: a matrix without missing values is its own encoded matrix."""
-        return all(column.is_as_it_is and column.parts == ONLY_VALUE for column in self.columns)
+        return all(column.is_plain for column in self.columns)
 
     @cached_property
     def category_codes(self) -> dict[str, Float64s]:

@@ -111,10 +111,10 @@ def infer_matrix_encoding(matrix: Floats, summaries: Sequence[ColumnSummary] | N
         return _encoding_of(known, summaries[0].n_rows)
     with np.errstate(over="ignore", invalid="ignore"):
         suspect = not np.isfinite(matrix.sum(dtype=np.float64))
-    learned = []
-    for j in range(matrix.shape[1]):
-        column = _number_column(j)
-        learned.append(with_gaps(column, matrix[:, j].astype(np.float64)) if suspect else (column, 0.0))
+    columns = tuple(map(_number_column, range(matrix.shape[1])))
+    if not suspect:
+        return Encoding(columns, np.zeros(len(columns)), len(matrix))
+    learned = [with_gaps(column, matrix[:, j].astype(np.float64)) for j, column in enumerate(columns)]
     return _encoding_of(learned, len(matrix))
 
 

@@ -91,17 +91,26 @@ class Profiles:
         return Profile(n_present, n_missing, n_unread, self.knots[own], self.counts[own])
 
 
-def profile_table(table: Table, encoding: Encoding, sorted_columns: Callable[[Floats], Floats]) -> Profiles:
-    """Return the profiles of the columns of a table, read as the encoding says. `sorted_columns` returns the columns of
-    a matrix, each sorted, with -inf for NaN."""
+ColumnKnots = Callable[[Floats, Indices], tuple[Float64s, Int64s]]
+"""Returns of each column of a matrix the values at some places of its sorted values, and for each the number of values
+that are not larger, shape (d, k); NaN counts as -inf."""
+
+
+def profile_table(table: Table, encoding: Encoding, column_knots: ColumnKnots) -> Profiles:
+    """Return the profiles of the columns of a table, read as the encoding says."""
     n_rows = int(np.clip(MAX_CELLS // table.n_columns, MIN_PROFILED_ROWS, MAX_PROFILED_ROWS))
     if len(table) > n_rows:
         table = table.take(np.sort(np.random.default_rng(len(table)).choice(len(table), n_rows, replace=False)))
     most = int(np.clip(MAX_ALL_KNOTS // table.n_columns, MIN_KNOTS, MAX_KNOTS))
+    whole: dict[int, tuple[Float64s, Int64s]] = {}
+    if isinstance(table, MatrixTable):
+        found = column_knots(table.matrix, _places(len(table), most))
+        if encoding.is_plain:
+            return _whole_profiles(len(table), *found)
+        whole = {j: _distinct(*own) for j, own in enumerate(zip(*found, strict=True)) if own[0][0] > -np.inf}
     totals = np.zeros((table.n_columns, 3), np.int64)
     n_knots = np.zeros(table.n_columns, np.int32)
     all_knots, all_counts = [np.empty(0)], [np.empty(0, np.int64)]
-    whole = _whole_columns(sorted_columns(table.matrix), most) if isinstance(table, MatrixTable) else {}
     for j, column in enumerate(encoding.columns):
         if column.kind in ("category", "dropped"):
             continue
@@ -125,18 +134,20 @@ def _profile(raw: RawColumn, column: Column, most: int) -> tuple[tuple[int, int,
     return totals, *knots_of(values[:n_present], most)
 
 
-def _whole_columns(columns: Floats, most: int) -> dict[int, tuple[Float64s, Int64s]]:
-    """Return knots and counts of the sorted columns that have no gaps: the same that `knots_of` returns, in less time
-    for many columns."""
-    places = _places(columns.shape[1], most)
-    knots = columns[:, places]
-    counts = np.array([column.searchsorted(own, "right") for column, own in zip(columns, knots, strict=True)], np.int64)
+def _whole_profiles(n_rows: int, knots: Float64s, counts: Int64s) -> Profiles:
+    """Return the profiles of columns of numbers without gaps, given the values at `_places` and their counts, shape
+    (d, k)."""
     is_new = np.ones(knots.shape, np.bool_)
     is_new[:, 1:] = knots[:, :-1] < knots[:, 1:]
-    ends = is_new.sum(axis=1).cumsum().tolist()
-    own = [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
-    all_knots, all_counts = knots[is_new].astype(np.float64), counts[is_new]
-    return {int(j): (all_knots[own[j]], all_counts[own[j]]) for j in np.flatnonzero(columns[:, 0] > -np.inf)}
+    totals = np.zeros((len(knots), 3), np.int64)
+    totals[:, 0] = n_rows
+    return Profiles(totals, is_new.sum(axis=1, dtype=np.int32), knots[is_new], counts[is_new])
+
+
+def _distinct(knots: Float64s, counts: Int64s) -> tuple[Float64s, Int64s]:
+    """Return the distinct ones of sorted knots, and their counts."""
+    is_new = np.append(True, knots[1:] > knots[:-1])
+    return knots[is_new], counts[is_new]
 
 
 def _places(n: int, most: int) -> Indices:
