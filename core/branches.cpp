@@ -10,7 +10,8 @@ namespace rgld {
 namespace {
 
 constexpr size_t kSlabFloats = 48 * 1024 * 1024;  // 192 MiB of view scores at a time
-constexpr size_t kColumnGroups = 4;               // tasks that read columns, for a few threads
+constexpr size_t kColumnGroups = 4;               // tasks that read columns, for a few threads ...
+constexpr size_t kMinColumns = 64;                // ... of so many columns: fewer take less time than a thread's start
 constexpr size_t kFewRuns = 8;
 
 // Working memory of each thread, allocated when the thread first needs it and aligned for the widest vector.
@@ -295,8 +296,9 @@ void pair_distances(const Rows& rows, const Views& views, const int64_t* indices
                     double smallest, const Run& run, double* median_distance, double* mean_positive) {
     const size_t d = rows.n_columns(), r = views.n_out, stride = padded(n, kPack);
     const size_t n_steps = (n_pairs - 1) / n + 1, z_stride = padded(stride + n_steps, kPack);
+    const size_t squared_size = padded(n_pairs, kPack) + kPack;  // the last pack of each step is written as a whole
     std::vector<float> columns(d * stride);
-    const size_t group = std::max<size_t>(1, d / kColumnGroups);
+    const size_t group = std::max(kMinColumns, d / kColumnGroups);
     run_tasks(run, (d + group - 1) / group, [&](size_t task, size_t) {
         const size_t first = task * group, count = std::min(group, d - first);
         std::vector<int32_t> features(count);
@@ -305,19 +307,13 @@ void pair_distances(const Rows& rows, const Views& views, const int64_t* indices
     });
     Workspace workspace(workers(run));
     run_tasks(run, views.n_views, [&](size_t t, size_t worker) {
-        float* z = workspace.get(worker, r * z_stride + n_pairs);
+        float* z = workspace.get(worker, r * z_stride + squared_size);
         float* squared = z + r * z_stride;
         views.project_fused(t, columns.data(), stride, n, z, z_stride);
         for (size_t c = 0; c < views.dims[t]; ++c) std::copy_n(z + c * z_stride, n_steps, z + c * z_stride + n);
-        std::fill_n(squared, n_pairs, 0.0f);
-        for (size_t start = 0, step = 1; start < n_pairs; start += n, ++step) {
-            const size_t count = std::min(n, n_pairs - start);
-            float* sums = squared + start;
-            for (size_t c = 0; c < views.dims[t]; ++c) {
-                const float *a = z + c * z_stride, *b = a + step;
-                for (size_t i = 0; i < count; ++i) sums[i] += (a[i] - b[i]) * (a[i] - b[i]);
-            }
-        }
+        for (size_t start = 0, step = 1; start < n_pairs; start += n, ++step)
+            kernels().squared_distances(z, z_stride, views.dims[t], step, std::min(n, n_pairs - start),
+                                        squared + start);
         median_distance[t] = median_root(squared, n_pairs);
         mean_positive[t] = 0.0;
         if (median_distance[t] > smallest) return;

@@ -70,6 +70,20 @@ void project(const float* columns, size_t stride, size_t n_rows, const int32_t* 
     }
 }
 
+void squared_distances(const float* z, size_t stride, size_t n_dims, size_t step, size_t n_rows, float* squared) {
+    for (size_t i = 0; i < n_rows; i += kPack) {
+        Floats sum[kPack / kLanes] = {};
+        for (size_t c = 0; c < n_dims; ++c) {
+            const float* from = z + c * stride + i;
+            for (size_t p = 0; p < kPack / kLanes; ++p) {
+                const Floats difference = load<Floats>(from + p * kLanes) - load<Floats>(from + step + p * kLanes);
+                sum[p] += difference * difference;
+            }
+        }
+        for (size_t p = 0; p < kPack / kLanes; ++p) store(squared + i + p * kLanes, sum[p]);
+    }
+}
+
 // ---- sine and cosine
 
 struct CosSin {
@@ -577,8 +591,8 @@ float busy(size_t n_rounds) {
 }  // namespace
 
 extern const rgld::Kernels kKernels;
-const rgld::Kernels kKernels = {RGLD_NAME,      project<false>,  project<true>, global_scores,
-                                embedding_sums, leverage_scores, leverage_sums, local_scores,
-                                logarithms,     arcsinh_values,  busy};
+const rgld::Kernels kKernels = {RGLD_NAME,     project<false>, project<true>,   squared_distances,
+                                global_scores, embedding_sums, leverage_scores, leverage_sums,
+                                local_scores,  logarithms,     arcsinh_values,  busy};
 
 }  // namespace RGLD_NAMESPACE

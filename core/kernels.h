@@ -58,6 +58,10 @@ struct Kernels {
     void (*project_fused)(const float* columns, size_t stride, size_t n_rows, const int32_t* features,
                           size_t n_features, const float* projection, size_t n_out, float* out, size_t out_stride);
 
+    // squared[i] = squared distance of z(., i) and z(., i + step), rounded after every product and every sum. z has
+    // n_dims rows of `stride`, and `squared` has room for whole packs.
+    void (*squared_distances)(const float* z, size_t stride, size_t n_dims, size_t step, size_t n_rows, float* squared);
+
     // scores[i] = constant - sum over m, j of cos_weight[m, j] cos(angles(j, i) factor[m]) + sin_weight[m, j] sin(...)
     void (*global_scores)(const GlobalView& view, const float* angles, size_t stride, size_t n_rows, float* scores);
 

@@ -149,6 +149,36 @@ bool sort_two_values(std::vector<T>& values) {
     return true;
 }
 
+// Sorts a list of few different values by counting them in a table of hashes. Returns false if there are too many.
+template <class T>
+bool sort_few_values(std::vector<T>& values) {
+    constexpr int kSlotBits = 10;
+    constexpr size_t kSlots = size_t(1) << kSlotBits, kMaxValues = kSlots / 4;
+    struct Slot {
+        typename Bits<T>::Key key;
+        uint32_t count;
+        T value;
+    };
+    Slot slots[kSlots] = {};
+    size_t n_values = 0;
+    for (const T value : values) {
+        const auto key = ordered_key(value);
+        size_t place = size_t(uint64_t(key) * 0x9e3779b97f4a7c15u >> (64 - kSlotBits));
+        while (slots[place].count > 0 && slots[place].key != key) place = (place + 1) % kSlots;
+        Slot& slot = slots[place];
+        if (slot.count == 0) {
+            if (++n_values > kMaxValues) return false;
+            slot.key = key, slot.value = value;
+        }
+        ++slot.count;
+    }
+    Slot* const last = std::remove_if(slots, slots + kSlots, [](const Slot& slot) { return slot.count == 0; });
+    std::sort(slots, last, [](const Slot& a, const Slot& b) { return a.key < b.key; });
+    auto next = values.begin();
+    for (const Slot* slot = slots; slot != last; ++slot) next = std::fill_n(next, slot->count, slot->value);
+    return true;
+}
+
 }  // namespace
 
 // 5 to 11 times as fast as std::sort for 7,000 normal values, 6 to 8 times for 1,000,000; for 64 values std::sort is
@@ -159,7 +189,7 @@ void sort_values(std::vector<T>& values, std::vector<T>& buffer) {
         std::sort(values.begin(), values.end(), [](T a, T b) { return ordered_key(a) < ordered_key(b); });
         return;
     }
-    if (sort_two_values(values)) return;
+    if (sort_two_values(values) || sort_few_values(values)) return;
     // The upper half of a float64's bits tells nearly all values apart; an insertion sort does the rest. That takes
     // 0.65 of the time of all digits for 7,000 values and 0.53 for 1,000,000 (`make time-sorts`).
     if (sizeof(T) == 8) {

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import ndtri
 from sklearn.preprocessing import QuantileTransformer, RobustScaler, StandardScaler
 
-from rgld._fit.scaling import choose_preprocessing, leave_as_they_are, scaling_of, unit_part, with_moments
+from rgld._fit.scaling import _quantile, choose_preprocessing, leave_as_they_are, scaling_of, unit_part, with_moments
 from rgld._model.scaling import normal_score, scaled_columns
 from rgld._model.statistics import column_statistics
 
@@ -155,3 +155,11 @@ def test_normal_score_by_hand():
     scores = normal_score(np.array([-3.0, 0.5, 1.0, 3.0, 9.0]), quantiles)
     end = ndtri(0.9)
     np.testing.assert_allclose(scores, [-end, -0.5 * end, 0.0, 0.5 * end, end], rtol=1e-6, atol=1e-12)
+
+
+def test_quantile_is_that_of_numpy_to_the_bit():
+    rng = np.random.default_rng(0)
+    for n in range(1, 60):
+        for rank in (0.9, 0.37):
+            values = rng.lognormal(sigma=3.0, size=n)
+            assert _quantile(values, rank) == np.quantile(values, rank)

@@ -120,9 +120,11 @@ def finish_global(branch: GlobalBranch, sums: EmbeddingSums) -> GlobalBranch:
     variance = np.einsum("tmd,tmde,tme->tm", mu, covariance, mu)
     std = np.sqrt(np.maximum(variance, 0.0))
     std[std < SMALLEST_STD] = 0.0
-    return replace(
+    finished = replace(
         branch,
         mean_embedding=mean_embedding,
         support_mean=support_mean.astype(np.float32),
         support_std=std.astype(np.float32),
     )
+    vars(finished)["directions"] = branch.directions  # computed already, and the same
+    return finished

@@ -27,6 +27,9 @@ SMALLEST_POINT = 2.0**-40
 
 SOBOL_BITS = 30
 """Bits of a coordinate of a Sobol point, as in SciPy."""
+BELOW_DIAGONAL = np.tri(SOBOL_BITS, k=-1, dtype=np.uint32)
+DIAGONAL = np.eye(SOBOL_BITS, dtype=np.uint32)
+"""Ones below the diagonal of a matrix, and on it."""
 MAX_FEW_POINTS = 256
 """For up to this many points, Sobol points are scrambled here."""
 
@@ -62,8 +65,7 @@ def sobol_points(rng: np.random.Generator, n_points: int, n_dims: int) -> Float6
         return points
     own = rng.spawn(1)[0]  # as the engine does
     flips = own.integers(2, size=(n_dims, SOBOL_BITS), dtype=np.uint32)[:, ::-1]
-    matrices = np.tril(own.integers(2, size=(n_dims, SOBOL_BITS, SOBOL_BITS), dtype=np.uint32), -1)
-    matrices += np.eye(SOBOL_BITS, dtype=np.uint32)
+    matrices = own.integers(2, size=(n_dims, SOBOL_BITS, SOBOL_BITS), dtype=np.uint32) * BELOW_DIAGONAL + DIAGONAL
     bits = _plain_sobol_bits(n_dims, size) @ matrices.astype(np.float32).swapaxes(1, 2)  # whole numbers up to 30
     scrambled = (bits.astype(np.uint32) & 1) ^ flips[:, None, :]
     points = scrambled @ 0.5 ** np.arange(1, SOBOL_BITS + 1)

@@ -103,7 +103,7 @@ def choose_preprocessing(statistics: ColumnStatistics, scaled: Bools | None = No
     mostly_one_value = _median(statistics.mode_fraction[varying]) > MAX_MODE_FRACTION
     if skewed and continuous and not mostly_one_value:
         return "quantile"
-    if np.quantile(statistics.tail_weight[varying], MIN_OUTLIER_FREE_FRACTION) <= MAX_TAIL_IN_IQRS:
+    if _quantile(statistics.tail_weight[varying], MIN_OUTLIER_FREE_FRACTION) <= MAX_TAIL_IN_IQRS:
         return "standard"
     return "robust"
 
@@ -113,6 +113,16 @@ def _median(values: Float64s) -> float:
     ordered = np.sort(values)
     middle = len(ordered) // 2
     return float(ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2.0)
+
+
+def _quantile(values: Float64s, rank: float) -> float:
+    """Return a quantile of finite numbers: that of `np.quantile`, to the bit, which takes 0.1 ms."""
+    ordered = np.sort(values)
+    place = (len(ordered) - 1) * rank
+    low = int(place)
+    below, above, part = ordered[low], ordered[min(low + 1, len(ordered) - 1)], place - low
+    step = above - below
+    return float(below + step * part if part < 0.5 else above - step * (1.0 - part))
 
 
 def scaling_of(kinds: Sequence[str], statistics: ColumnStatistics) -> Scaling:

@@ -264,6 +264,7 @@ STAGES = {
     "embedding_sums": "sums of the random features",
     "project_rows": "references",
     "fit_ranks": "view scores, sorting, ranks",
+    "column_knots": "profiles of the columns",
     "branch_scores": "scoring the test rows",
 }
 
@@ -289,9 +290,9 @@ def _stages_of(n_rows: int, n_columns: int, n_jobs: int | None, tell: Tell) -> d
     spent: dict[str, list[float]] = {name: [] for name in (*STAGES, "all")}
 
     def timed(name: str, function: Any) -> Any:
-        def call(*arguments: Any) -> Any:
+        def call(*arguments: Any, **more: Any) -> Any:
             start = time.perf_counter()
-            result = function(*arguments)
+            result = function(*arguments, **more)
             spent[name][-1] += time.perf_counter() - start
             return result
 
