@@ -1,13 +1,14 @@
-"""The detector: the paper's Algorithm 1 with its parameters and methods.
+"""The detector: the paper's Algorithm 1 as an object with methods.
 
-In: a table. Out: scores and decisions. This module holds parameters, docstrings and thin methods only: the fit is in
-`_fit/algorithm.py`, scores are in `_kernels`, explanations in `_explain`, files in `_modelfile`.
+In: a table. Out: scores and decisions. This module holds docstrings and thin methods only: parameters are in
+`_params`, the fit is in `_fit/algorithm.py`, scores are in `_kernels`, explanations in `_explain`, files in
+`_modelfile`.
 
 `_estimator.py` makes a scikit-learn estimator of it, which is what users have. The command uses `Detector` itself:
 scikit-learn takes a second to import.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from os import PathLike
 from typing import Any, Self, TypeVar
 
@@ -28,7 +29,7 @@ from ._kernels.scoring import score_part, score_rows, table_scores
 from ._model.model import Model
 from ._model.scores import BranchScores, anomaly_score
 from ._modelfile.model import SavedDetector, load_detector, save_detector
-from ._params import CONSTRAINTS, PRESETS, Parameters
+from ._params import CONSTRAINTS, Configured, Parameters
 from ._table.frames import collected, origin_of, with_columns
 from ._table.schema import Schema, read_training_table
 from ._threshold import check_fdr, conformal_p_values, require_calibration, select_by_fdr
@@ -36,105 +37,11 @@ from ._threshold import check_fdr, conformal_p_values, require_calibration, sele
 AnyDetector = TypeVar("AnyDetector", bound="Detector")
 
 
-class Detector:
+class Detector(Configured):
     """`rgld.RGLD` without scikit-learn's base class: the same parameters, methods and scores."""
 
     _stream: Stream | None = None
     """What `partial_fit` keeps between calls; None after other fits."""
-
-    def __init__(
-        self,
-        *,
-        n_global_views: int = 40,
-        n_local_views: int = 10,
-        n_random_features: int = 10,
-        bandwidth_multipliers: tuple[float, ...] = (0.25, 0.5, 1.0, 2.0),
-        n_bandwidth_pairs: int = 8192,
-        n_references: int = 400,
-        n_neighbors: int = 10,
-        feature_fraction: float | tuple[float, ...] = 0.3,
-        min_features: int = 3,
-        max_features: int | None = None,
-        projection_dim: int | str = "auto",
-        projection: str = "gaussian",
-        preprocessing: str | tuple[str, ...] = "auto",
-        aggregation: str = "rank",
-        global_score: str = "support",
-        ridge: float = 0.02,
-        whitening: float | tuple[float, ...] = 0.0,
-        trim: float = 0.0,
-        relations: bool = False,
-        local_weight: float = 0.5,
-        columns: Mapping[str, str] | None = None,
-        na_values: Mapping[str, Sequence[str | float]] | Sequence[str | float] | None = None,
-        calibration_fraction: float = 0.0,
-        contamination: float | str = "auto",
-        random_state: int | np.random.RandomState | np.random.Generator | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_global_views = n_global_views
-        self.n_local_views = n_local_views
-        self.n_random_features = n_random_features
-        self.bandwidth_multipliers = bandwidth_multipliers
-        self.n_bandwidth_pairs = n_bandwidth_pairs
-        self.n_references = n_references
-        self.n_neighbors = n_neighbors
-        self.feature_fraction = feature_fraction
-        self.min_features = min_features
-        self.max_features = max_features
-        self.projection_dim = projection_dim
-        self.projection = projection
-        self.preprocessing = preprocessing
-        self.aggregation = aggregation
-        self.global_score = global_score
-        self.ridge = ridge
-        self.whitening = whitening
-        self.trim = trim
-        self.relations = relations
-        self.local_weight = local_weight
-        self.columns = columns
-        self.na_values = na_values
-        self.calibration_fraction = calibration_fraction
-        self.contamination = contamination
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-
-    @classmethod
-    def fast(cls, **parameters: Any) -> Self:
-        """Return the paper's RGLD-Fast: half the views, random features and references. Keywords overrule its settings.
-
-        >>> from rgld import RGLD
-        >>> RGLD.fast(random_state=0)
-        RGLD(n_global_views=20, n_local_views=5, n_random_features=5, n_references=200,
-             random_state=0)
-        """
-        return cls(**{**PRESETS["fast"], **parameters})
-
-    @classmethod
-    def plus(cls, **parameters: Any) -> Self:
-        """Return the most accurate configuration, see docs/plus.md. Keywords overrule its settings.
-
-        It does not learn from the training rows that look most anomalous to a first, cheap pass, and it has many local
-        views in three scalings, a few leverage views in place of the paper's global views, and relations.
-
-        >>> from rgld import RGLD
-        >>> RGLD.plus(random_state=0).n_local_views
-        72
-        """
-        return cls(**{**PRESETS["plus"], **parameters})
-
-    @classmethod
-    def novelty(cls, **parameters: Any) -> Self:
-        """Return the configuration for training tables with hardly any anomalies. Keywords overrule its settings.
-
-        It trusts every training row: a row is anomalous if it is far from the nearest of a thousand references, see
-        docs/plus.md.
-
-        >>> from rgld import RGLD
-        >>> RGLD.novelty(random_state=0).n_references
-        1000
-        """
-        return cls(**{**PRESETS["novelty"], **parameters})
 
     def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Learn the model from a table of at least two rows.
