@@ -76,6 +76,18 @@ def test_effect_size_is_one_where_one_side_always_wins():
     assert tables.paired_test("seconds", a + 1, a).effect == -1.0
 
 
+def test_seconds_are_processor_time_of_the_first_split_seed():
+    """Lines of the same split seed were taken in one run; wall time depends on what else the machine does."""
+    timed = [
+        {**line_of("glass", "HBOS", seed, 80.0 + seed), "cpu_seconds": seconds}
+        for seed, seconds in ((2, 9.0), (1, 0.2))
+    ]
+    study = Study(timed)
+    assert study.cells.values["seconds"].at["glass", "HBOS"] == 0.2, "not 1.5, which is wall time"
+    assert study.cells.values["auroc"].at["glass", "HBOS"] == 81.5, "accuracy is the mean of all seeds"
+    assert Study([line_of("glass", "HBOS", 1, 80.0)]).cells.values["seconds"].at["glass", "HBOS"] == 1.5
+
+
 def test_markdown():
     text = tables.markdown(pd.DataFrame({"x": [1.234, np.nan], "n": [3, 4]}, index=["a", "b"]), 2, "name")
     assert text.splitlines() == ["| name | x | n |", "|---|---|---|", "| a | 1.23 | 3 |", "| b | N/A | 4 |"]
