@@ -16,7 +16,7 @@ from rgld.exceptions import ParameterError, TableError
 from rgld.report import _charts, _columns, _gather, report_data, write_report
 from rgld.report._axes import bin_edges, linear_ticks, log_ticks, tail, time_ticks
 from rgld.report._page import page
-from rgld.report._text import short
+from rgld.report._text import visible
 
 from .report_tables import HOSTILE, hostile, hostile_ids, payments
 
@@ -372,9 +372,9 @@ def test_far_values_do_not_flatten_a_histogram():
     assert histogram["high"] < 10.0
 
 
-def test_short_makes_everything_visible():
-    assert short("a\nb\u202ec") == "a␊b�c"
-    assert len(short("y" * 500)) == 80
+def test_everything_is_visible_and_short():
+    assert visible("a\nb\u202ec") == "a␊b�c"
+    assert len(visible("y" * 500)) == 80
 
 
 def close_numbers(start, unit, most, n=120):

@@ -60,3 +60,21 @@ def percent(fraction: float) -> str:
     if 99 < hundredths < 100:
         return "over 99 %"
     return f"{hundredths:.0f} %" if hundredths >= 9.5 else f"{hundredths:.1g} %"
+
+
+def fine_percent(fraction: float) -> str:
+    """Return a fraction in percent, for pages and tables: with one digit more than in a sentence.
+
+    >>> fine_percent(0.123), fine_percent(0.0123), fine_percent(0.05), fine_percent(0.0001), fine_percent(0.0)
+    ('12 %', '1.2 %', '5 %', '0.01 %', '0 %')
+    """
+    value = 100.0 * fraction
+    if value == 0 or value >= 9.95:
+        return f"{value:.0f} %"
+    return (
+        f"{f'{value:.1f}'.removesuffix('.0')} %"
+        if value >= 0.95
+        else f"{value:.1g} %"
+        if value >= 0.001
+        else "below 0.001 %"
+    )

@@ -31,11 +31,11 @@ def _sampled(scored: Scored) -> "Table":
 def check_scored(scored: Scored, alpha: float, watch: "Watch | None" = None) -> "Check":
     """Return the check of scored rows."""
     from rgld._drift.verdict import check_table
-    from rgld._explain.relations import check_relations
+    from rgld._explain.relations import relation_checks
 
     model = scored.detector.model_
     table = _sampled(scored)
-    relations = check_relations(model, table)
+    relations = relation_checks(model, table)
     return check_table(model.encoding, model.profiles, model.calibration, table, scored.scores, alpha, watch, relations)
 
 

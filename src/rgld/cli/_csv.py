@@ -16,7 +16,7 @@ from pathlib import Path
 
 from rgld.exceptions import ParameterError, TableError
 
-from ._header import MAX_TITLE_LINES, has_names, n_title_rows
+from ._header import MAX_TITLE_LINES, first_row_has_names, n_title_rows
 from ._numbers import has_decimal_commas, is_number
 from ._options import Reading
 
@@ -74,7 +74,7 @@ def sniff(path: Path, shown: str, reading: Reading) -> Dialect:
     rows = split("\n".join(lines[start:]), delimiter)
     no_header = reading.no_header
     if no_header is None:
-        no_header = not has_names(rows)
+        no_header = not first_row_has_names(rows)
         if no_header:
             notes.append(NO_NAMES)
     names = None if no_header else _column_names(rows[0], shown)

@@ -19,7 +19,7 @@ import polars as pl
 from rgld.exceptions import ParameterError, RGLDError, TableError
 
 from ._addresses import OUT_TABLE, is_database, masked
-from ._drivers import Driver, DuckDB, PostgreSQL, SQLite, is_duckdb_file, quoted
+from ._drivers import Driver, DuckDB, PostgreSQL, SQLite, is_duckdb_file, sql_name
 from ._files import BASE_BYTES, BYTES_PER_NUMBER, FIT_BYTES_PER_NUMBER, FIT_BYTES_PER_STRING, TableFile, batch_rows
 from ._guard import while_reading
 from ._memory import require_memory
@@ -113,7 +113,7 @@ class DatabaseTable(TableFile):
     ) -> Iterator[pl.DataFrame]:
         """Yield the rows, a bounded number at a time, of the named columns or of all. The types are the database's."""
         wanted = self._expressions if names is None else {name: self._expressions[name] for name in names}
-        columns = ", ".join(f"{expression} AS {quoted(name)}" for name, expression in wanted.items())
+        columns = ", ".join(f"{expression} AS {sql_name(name)}" for name, expression in wanted.items())
         rows = 0
         frames = self.database.batches(f"SELECT {columns} FROM {self.source}", batch_rows(len(wanted)))
         while True:
@@ -141,7 +141,7 @@ class DatabaseTable(TableFile):
 
     @property
     def _listed(self) -> str:
-        columns = ", ".join(f"{expression} AS {quoted(name)}" for name, expression in self._expressions.items())
+        columns = ", ".join(f"{expression} AS {sql_name(name)}" for name, expression in self._expressions.items())
         return f"(SELECT {columns} FROM {self.source}) AS listed"
 
     @cached_property
@@ -211,7 +211,7 @@ def quoted_table(name: str) -> str:
     parts = name.split(".")
     if not all(parts) or len(parts) > 2:
         raise ParameterError(f"Expected the name of a table, or SCHEMA.NAME, got {name!r}.")
-    return ".".join(map(quoted, parts))
+    return ".".join(map(sql_name, parts))
 
 
 def check_new_table(out: str, source: str | None, from_table: str | None, *, force: bool) -> None:

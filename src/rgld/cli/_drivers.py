@@ -42,7 +42,7 @@ SQLITE_TYPES: dict[frozenset[str], tuple[Any, str]] = {
 """What a column becomes, by the types of its values: SQLite has types for values, not for columns."""
 
 
-def quoted(name: str) -> str:
+def sql_name(name: str) -> str:
     """Return a name as SQL writes it."""
     return '"' + name.replace('"', '""') + '"'
 
@@ -115,7 +115,9 @@ class DuckDB(Driver):
 
     def columns(self, source: str) -> list[tuple[str, str]]:
         """Return the columns: each name, and the SQL that reads it."""
-        return [(row[0], _from_duckdb(quoted(row[0]), row[1])) for row in self.rows(f"DESCRIBE SELECT * FROM {source}")]
+        return [
+            (row[0], _from_duckdb(sql_name(row[0]), row[1])) for row in self.rows(f"DESCRIBE SELECT * FROM {source}")
+        ]
 
     def batches(self, sql: str, n_rows: int) -> Iterator[pl.DataFrame]:
         """Yield the rows of a query."""
@@ -187,14 +189,14 @@ class SQLite(Driver):
     def columns(self, source: str) -> list[tuple[str, str]]:
         """Return the columns: each name, and the SQL that reads it. One pass looks at the types of all values."""
         names = [item[0] for item in self.connection.execute(f"SELECT * FROM {source} LIMIT 0").description]
-        listed = ", ".join(f"group_concat(DISTINCT typeof({quoted(name)}))" for name in names)
+        listed = ", ".join(f"group_concat(DISTINCT typeof({sql_name(name)}))" for name in names)
         ((*kinds,),) = self.rows(f"SELECT {listed} FROM {source}")
         found = []
         for name, text in zip(names, kinds, strict=True):
             kinds_of_values = frozenset((text or "").split(",")) - {"null", ""}
             kind, expression = SQLITE_TYPES.get(kinds_of_values, (pl.String, "CAST({column} AS TEXT)"))
             self._types[name] = kind
-            found.append((name, expression.format(column=quoted(name))))
+            found.append((name, expression.format(column=sql_name(name))))
         return found
 
     def batches(self, sql: str, n_rows: int) -> Iterator[pl.DataFrame]:
@@ -222,7 +224,7 @@ class SQLite(Driver):
         if replace:
             self.connection.execute(f"DROP TABLE IF EXISTS {_quoted_table(name)}")
         kinds = [_sqlite_type(kind) for kind in frame.dtypes]
-        columns = ", ".join(f"{quoted(column)} {kind}" for column, kind in zip(frame.columns, kinds, strict=True))
+        columns = ", ".join(f"{sql_name(column)} {kind}" for column, kind in zip(frame.columns, kinds, strict=True))
         self.connection.execute(f"CREATE TABLE {_quoted_table(name)} ({columns})")
         text = [column for column, kind in zip(frame.columns, kinds, strict=True) if kind == "TEXT"]
         places = ", ".join("?" * frame.width)
@@ -308,7 +310,7 @@ class PostgreSQL(Driver):
 
 def _from_postgresql(field: Any) -> str:
     """Return the SQL that reads a column of PostgreSQL."""
-    column = quoted(field.name)
+    column = sql_name(field.name)
     kind = (field.metadata or {}).get(b"POSTGRESQL:type", b"").decode()
     if kind in POSTGRESQL_TYPES or kind.startswith("_"):  # an array stays one: it is refused by name
         return column
@@ -322,4 +324,4 @@ def _from_arrow(batch: Any) -> pl.DataFrame:
 
 
 def _quoted_table(name: str) -> str:
-    return ".".join(map(quoted, name.split(".")))
+    return ".".join(map(sql_name, name.split(".")))

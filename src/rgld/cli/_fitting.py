@@ -16,7 +16,7 @@ from rgld.exceptions import ParameterError, TableError
 
 from ._files import TableFile
 from ._options import Fitting, Infinity, Preset
-from ._output import as_strings
+from ._output import printed_column
 
 if TYPE_CHECKING:
     from rgld._arrays import Floats
@@ -65,7 +65,7 @@ def row_names(frame: pl.DataFrame, fitting: Fitting) -> pl.Series | None:
     keys = fitting.keys
     if len(keys) < 2:
         return frame[keys[0]] if keys else None
-    strings = [as_strings(frame[name]).fill_null("") for name in keys]
+    strings = [printed_column(frame[name]).fill_null("") for name in keys]
     return pl.DataFrame(strings).select(pl.concat_str(pl.all(), separator=" ").alias(" ".join(keys))).to_series()
 
 

@@ -21,7 +21,7 @@ MISSING_CELLS = frozenset({"", "NA", "?", "-", "null", "NULL", "NaN", "nan", "\\
 _YEAR = re.compile(r"(19|20)[0-9]{2}")
 
 
-def has_names(rows: Sequence[Sequence[str]]) -> bool:
+def first_row_has_names(rows: Sequence[Sequence[str]]) -> bool:
     """Return whether the first row holds column names: False only if it is plainly a row like those that follow.
 
     It is one if it has numbers where the columns hold numbers, or texts that come again in their columns. Years and

@@ -2,7 +2,7 @@
 
 A group is a dataclass: each field is an option with its help text and default. A command names the groups it takes as
 parameters, and `with_groups` makes one option of each field. To add an option, add a field to a group: every command
-with this group has it.
+with this group has it. An option of a group and of a command without it has a name of its own here, such as `Jobs`.
 """
 
 import inspect
@@ -33,15 +33,31 @@ class Infinity(StrEnum):
     clip = "clip"
 
 
-TablePath = Annotated[
-    str,
-    typer.Argument(
-        help="CSV, Parquet, Arrow, Excel, JSON lines or NPZ file, also packed; a folder or pattern of such files; - "
-        "for standard input; or a database, such as duckdb:///shop.db, sqlite:///shop.db or "
-        "postgresql://ann@host/shop, with --table or --query."
+TABLE_HELP = (
+    "CSV, Parquet, Arrow, Excel, JSON lines or NPZ file, also packed; a folder or pattern of such files; - for "
+    "standard input; or a database, such as duckdb:///shop.db, sqlite:///shop.db or postgresql://ann@host/shop, with "
+    "--table or --query."
+)
+TablePath = Annotated[str, typer.Argument(help=TABLE_HELP)]
+Top = Annotated[int, typer.Option("--top", min=0, help="How many of the most anomalous rows to print, with reasons.")]
+ModelFile = Annotated[str | None, typer.Option("--model", "-m", help="A model file of `rgld fit`.")]
+Id = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--id",
+        help="Column that names the rows: not used by the model, kept in the output; repeat it to join several.",
     ),
 ]
-Top = Annotated[int, typer.Option("--top", min=0, help="How many of the most anomalous rows to print, with reasons.")]
+Inf = Annotated[
+    Infinity,
+    typer.Option(
+        "--inf",
+        help="error: infinite numbers are an error. clip: they become the largest or smallest other number of their "
+        "column.",
+    ),
+]
+Jobs = Annotated[int | None, typer.Option("--jobs", help="Number of threads; all cores if not given.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors and what was asked for.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the summary as JSON on standard output.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing output file or table.")]
 
@@ -54,7 +70,7 @@ class Reading:
         str | None, typer.Option("--table", metavar="NAME", help="The table to read, if it is in a database.")
     ] = None
     query: Annotated[
-        str | None, typer.Option("--query", metavar="SQL", help="A SELECT whose rows are read, if from a database.")
+        str | None, typer.Option("--query", metavar="SQL", help="A SELECT for a database: its rows are read.")
     ] = None
     delimiter: Annotated[
         str | None, typer.Option("--delimiter", help="Delimiter of a CSV file; detected if not given.")
@@ -95,22 +111,19 @@ class Reading:
 class Fitting:
     """How a detector is fitted on a table."""
 
-    id: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--id",
-            help="Column that names the rows: not used by the model, kept in the output; repeat it to join several.",
-        ),
-    ] = None
+    id: Id = None
     label: Annotated[
         str | None,
-        typer.Option("--label", help="Column of known labels: not used by the model, only to print AUROC and AUPRC."),
+        typer.Option(
+            "--label", help="Column of known labels: not used by the model; `rgld score` prints AUROC and AUPRC by it."
+        ),
     ] = None
     preset: Annotated[
         Preset | None,
         typer.Option(
             "--preset",
-            help="Settings of the detector, if one is fitted; default: plus. novelty: the table has no anomalies.",
+            help="Settings of the detector, if one is fitted; default: plus. Take novelty if the table has no "
+            "anomalies.",
         ),
     ] = None
     seed: Annotated[
@@ -126,13 +139,10 @@ class Fitting:
     ] = None
     na: Annotated[
         list[str] | None,
-        typer.Option("--na", help="A value that means missing, as VALUE in all columns or NAME=VALUE; repeatable."),
+        typer.Option("--na", help="A value that means missing: VALUE for all columns, or NAME=VALUE; repeatable."),
     ] = None
-    inf: Annotated[
-        Infinity,
-        typer.Option("--inf", help="Infinite numbers are an error, or are clipped to the column's largest number."),
-    ] = Infinity.error
-    jobs: Annotated[int | None, typer.Option("--jobs", help="Number of threads; all cores if not given.")] = None
+    inf: Inf = Infinity.error
+    jobs: Jobs = None
 
     def __post_init__(self) -> None:
         """Check the values that Typer does not check."""
@@ -182,7 +192,7 @@ class Fitting:
 class Scoring(Fitting):
     """How a table is scored: by a model file, or by a detector fitted on the table."""
 
-    model: Annotated[str | None, typer.Option("--model", "-m", help="A model file of `rgld fit`.")] = None
+    model: ModelFile = None
 
     def __post_init__(self) -> None:
         """Refuse options for fitting beside a model file."""
@@ -199,9 +209,7 @@ class Scoring(Fitting):
 class Output:
     """What a command prints and replaces."""
 
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors and what was asked for.")] = (
-        False
-    )
+    quiet: Quiet = False
     force: Force = False
 
 

@@ -128,7 +128,7 @@ def as_csv_columns(frame: pl.DataFrame) -> pl.DataFrame:
 def _simple(frame: pl.DataFrame) -> pl.DataFrame:
     """Return the frame with lists and bytes as strings."""
     kinds = {name: dtype for name, dtype in frame.schema.items() if is_compound(dtype)}
-    return frame.with_columns(as_strings(frame[name]) for name in kinds)
+    return frame.with_columns(printed_column(frame[name]) for name in kinds)
 
 
 def is_compound(dtype: pl.DataType) -> bool:
@@ -136,14 +136,14 @@ def is_compound(dtype: pl.DataType) -> bool:
     return dtype.is_nested() or dtype in (pl.Binary, pl.Object)
 
 
-def as_strings(values: pl.Series) -> pl.Series:
+def printed_column(values: pl.Series) -> pl.Series:
     """Return values as they are printed."""
     if is_compound(values.dtype) or values.dtype.is_temporal():
-        return pl.Series(values.name, [None if value is None else as_string(value) for value in values.to_list()])
+        return pl.Series(values.name, [None if value is None else printed_cell(value) for value in values.to_list()])
     return values.cast(pl.String)
 
 
-def as_string(value: object) -> str:
+def printed_cell(value: object) -> str:
     """Return a value as it is printed: bytes as hexadecimal digits."""
     if isinstance(value, pl.Series):  # an element of a column of lists
         value = value.to_list()

@@ -23,7 +23,7 @@ from ._files import BATCH_CELLS, NotANumberError, TableFile
 from ._fitting import clip_infinities, make_detector, read_training, require_columns, row_names
 from ._lines import RowIds
 from ._options import Infinity, Scoring
-from ._output import as_strings
+from ._output import printed_column
 
 if TYPE_CHECKING:
     from rgld import Explanation
@@ -107,22 +107,16 @@ class _Chooser:
         """Return indices of rows, the most anomalous first."""
         if not self.names:
             return most_anomalous(scores, self.n_top)
-        named = np.flatnonzero(as_strings(ids).is_in(self.names).to_numpy())
+        named = np.flatnonzero(printed_column(ids).is_in(self.names).to_numpy())
         order: Indices = named[np.argsort(-scores[named], kind="stable")]
         # Of several rows with the same id, the most anomalous one.
-        first: Indices = order[as_strings(ids[order]).is_first_distinct().to_numpy()]
+        first: Indices = order[printed_column(ids[order]).is_first_distinct().to_numpy()]
         return first
 
 
 def _score_by_model(file: TableFile, scoring: Scoring, choose: _Chooser, tell: Callable[[int], None]) -> Scored:
     """Score a file by a model file, in batches. Of all rows, memory holds only scores, ids and labels."""
-    from rgld._detector import load
-
-    assert scoring.model is not None
-    detector = load(scoring.model)
-    detector.n_jobs = scoring.jobs
-    names = model_columns(detector, file)
-    require_columns(file, file.columns(), scoring)
+    detector, names = _loaded(file, scoring)
     try:
         return _score_batches(file, scoring, detector, names, _number_columns(detector, names), choose, tell)
     except NotANumberError:  # read all columns as text: the model's rules decide what a cell is
@@ -132,13 +126,7 @@ def _score_by_model(file: TableFile, scoring: Scoring, choose: _Chooser, tell: C
 def read_for_model(file: TableFile, scoring: Scoring) -> tuple[Detector, pl.DataFrame, Any]:
     """Return the model of `--model`, the columns of a file that it needs and those of `--id` and `--label`, and the
     rows as the model reads them."""
-    from rgld._detector import load
-
-    assert scoring.model is not None
-    detector = load(scoring.model)
-    detector.n_jobs = scoring.jobs
-    names = model_columns(detector, file)
-    require_columns(file, file.columns(), scoring)
+    detector, names = _loaded(file, scoring)
     wanted = list(dict.fromkeys([*names, *scoring.set_aside]))
     try:
         frame = pl.concat(file.batches(wanted, _number_columns(detector, names)))
@@ -148,6 +136,18 @@ def read_for_model(file: TableFile, scoring: Scoring) -> tuple[Detector, pl.Data
     if scoring.inf is Infinity.clip:
         features = clip_infinities(features, detector)
     return detector, frame, as_fitted(detector, features)
+
+
+def _loaded(file: TableFile, scoring: Scoring) -> tuple[Detector, list[str]]:
+    """Return the model of `--model`, and the columns of a file that it reads."""
+    from rgld._detector import load
+
+    assert scoring.model is not None
+    detector = load(scoring.model)
+    detector.n_jobs = scoring.jobs
+    names = model_columns(detector, file)
+    require_columns(file, file.columns(), scoring)
+    return detector, names
 
 
 def _number_columns(detector: Detector, names: list[str]) -> dict[str, Any]:

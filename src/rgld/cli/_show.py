@@ -7,7 +7,9 @@ from dataclasses import asdict, dataclass
 from itertools import zip_longest
 from typing import Any, TextIO
 
-from ._output import as_string
+from rgld._table.shown import fine_percent
+
+from ._output import printed_cell
 from ._relations import broken_as_dicts
 from ._scoring import Scored
 from ._terminal import printable
@@ -38,7 +40,7 @@ class TopLine:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the line for JSON: with its p-value if it has one, else with its top share."""
-        plain = self.id if isinstance(self.id, (int, float, str)) or self.id is None else as_string(self.id)
+        plain = self.id if isinstance(self.id, (int, float, str)) or self.id is None else printed_cell(self.id)
         unknown = "p_value" if self.p_value is None else "top_share"
         return {name: value for name, value in {**asdict(self), "id": plain}.items() if name != unknown}
 
@@ -114,14 +116,12 @@ class Findings:
 
 
 def _range(low: float, high: float) -> str:
-    from rgld.report._text import percent  # here: it loads scikit-learn, which takes a second
-
-    return percent(low) if low == high else f"{percent(low)} to {percent(high)}"
+    return fine_percent(low) if low == high else f"{fine_percent(low)} to {fine_percent(high)}"
 
 
 def print_summary(summary: dict[str, Any], whose: str, file: TextIO) -> None:
-    """Print how many rows are above the threshold, how many are selected, and how well labels agree. `whose` rows are
-    above the threshold by definition?"""
+    """Print how many rows are above the threshold, how many are selected, and how well labels agree. `whose` says of
+    which table a fraction of the rows is above the threshold by definition."""
     fraction = summary["above_threshold"] / summary["rows"]
     print(
         f"{summary['rows']:,} rows; {summary['above_threshold']:,} ({100 * fraction:.1f} %) score above the threshold "
@@ -175,12 +175,10 @@ def print_top(lines: list[TopLine], name: str, file: TextIO) -> None:
 
 def _heads(lines: list[TopLine], name: str) -> Iterator[str]:
     """Yield the headings of rank, id, score and certainty, then these columns for each line."""
-    from rgld.report._text import percent
-
-    ids = [printable(as_string(line.id))[:MAX_ID_WIDTH] for line in lines]
+    ids = [printable(printed_cell(line.id))[:MAX_ID_WIDTH] for line in lines]
     width = min(max(3, *(len(text) for text in (printable(name), *ids))), MAX_ID_WIDTH)
     certainty = "top share" if lines[0].p_value is None else "p-value"
     yield f"{'rank':>5}  {printable(name):<{width}}  {'score':>7}  {certainty:>9}"
     for line, id in zip(lines, ids, strict=True):
-        certainty = percent(line.top_share) if line.p_value is None else f"{line.p_value:.2g}"
+        certainty = fine_percent(line.top_share) if line.p_value is None else f"{line.p_value:.2g}"
         yield f"{line.rank:>5}  {id:<{width}}  {line.score:7.4f}  {certainty:>9}"

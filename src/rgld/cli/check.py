@@ -18,8 +18,22 @@ from ._addresses import masked
 from ._checking import check_scored
 from ._files import TableFile, open_table
 from ._fitting import row_names
-from ._options import Force, Infinity, Json, Reading, Scoring, Top, with_groups
-from ._output import as_string, check_out, written_out
+from ._options import (
+    TABLE_HELP,
+    Force,
+    Id,
+    Inf,
+    Infinity,
+    Jobs,
+    Json,
+    ModelFile,
+    Quiet,
+    Reading,
+    Scoring,
+    Top,
+    with_groups,
+)
+from ._output import check_out, printed_cell, written_out
 from ._scoring import Scored, read_for_model, score_any
 from ._show import Findings, print_top
 from ._state import MAX_RUN_REASONS, State, fingerprint, locked, now, read_state, write_state
@@ -36,34 +50,29 @@ MAX_REASONS_SHOWN = 12
 MAX_BAR = 24
 """Characters of the longest bar of the history."""
 
-NewTable = Annotated[
-    str | None, typer.Argument(help="The new table: CSV, Parquet, Arrow or NPZ file; - for standard input.")
-]
-Model = Annotated[str | None, typer.Option("--model", "-m", help="A model file of `rgld fit`.")]
+NewTable = Annotated[str | None, typer.Argument(help=f"The new table: {TABLE_HELP}")]
 Alpha = Annotated[float, typer.Option("--alpha", help="Probability of a false alarm.")]
 FailIf = Annotated[
     str,
     typer.Option(
         "--fail-if",
-        help="Exit with 3 if one holds: drift, columns, rows:PERCENT above the threshold, fdr or fdr:RATE; never.",
+        help="What gives exit code 3, separated by commas: drift; columns, if a column or a relation has changed; "
+        "rows:PERCENT, if more rows score above the threshold; fdr or fdr:RATE, if rows are selected at this "
+        "false-discovery rate; or never.",
     ),
 ]
 StateFile = Annotated[
-    str | None, typer.Option("--state", help="File that carries the bets and a history from run to run.")
+    str | None, typer.Option("--state", help="File that keeps the state of the bets and a history between runs.")
 ]
 History = Annotated[bool, typer.Option("--history", help="Print the history of --state, and check no table.")]
 Page = Annotated[str | None, typer.Option("--report", help="Also write an HTML page that shows what changed.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors; the exit code tells.")]
-Id = Annotated[list[str] | None, typer.Option("--id", help="Column that names the rows; repeat it to join several.")]
-Inf = Annotated[Infinity, typer.Option("--inf", help="Infinite numbers are an error, or are clipped.")]
-Jobs = Annotated[int | None, typer.Option("--jobs", help="Number of threads; all cores if not given.")]
 
 
 @with_groups
 def check(
     table: NewTable = None,
     *,
-    model: Model = None,
+    model: ModelFile = None,
     alpha: Alpha = 0.01,
     fail_if: FailIf = "drift",
     state: StateFile = None,
@@ -247,7 +256,7 @@ def _write_report(file: TableFile, scoring: Scoring, scored: Scored, found: "Che
             features,
             beside,
             source=file.title,
-            ids=None if names is None else [as_string(value) for value in names],
+            ids=None if names is None else [printed_cell(value) for value in names],
             id_name=None if names is None else names.name,
             p_values=scored.p_values,
             command=masked(shlex.join(["rgld", *sys.argv[1:]])),

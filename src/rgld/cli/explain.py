@@ -13,7 +13,7 @@ from rgld.exceptions import ParameterError
 
 from ._files import open_table
 from ._options import Reading, Scoring, TableOutput, TablePath, Top, with_groups
-from ._output import as_string, check_out, is_stdout, write_table
+from ._output import check_out, is_stdout, printed_cell, write_table
 from ._relations import broken_as_dicts
 from ._results import id_name
 from ._scoring import Scored, score_any
@@ -77,7 +77,7 @@ def _contributions(scored: Scored, explanation: "Explanation") -> pl.DataFrame:
 def _as_dicts(scored: Scored, explanation: "Explanation") -> list[dict[str, Any]]:
     return [
         {
-            "id": as_string(scored.ids[int(row)]),
+            "id": printed_cell(scored.ids[int(row)]),
             "score": float(explanation.anomaly_score[i]),
             "kind": explanation.kind(i),
             "reasons": explanation.reasons(i),
@@ -90,7 +90,7 @@ def _as_dicts(scored: Scored, explanation: "Explanation") -> list[dict[str, Any]
 
 def _print_row(scored: Scored, explanation: "Explanation", i: int, shares: Float64s, file: TextIO) -> None:
     """Print the reasons of a row, and a bar for each column that contributed most."""
-    name = printable(f"{scored.ids.name} {as_string(scored.ids[int(scored.top_rows[i])])}")
+    name = printable(f"{scored.ids.name} {printed_cell(scored.ids[int(scored.top_rows[i])])}")
     print(f"{name}: score {explanation.anomaly_score[i]:.4f}, {explanation.kind(i)}", file=file)
     reasons = explanation.reasons(i)
     if not shares.any() and not reasons:
@@ -108,7 +108,7 @@ def _only(scored: Scored, rows: list[str], *, has_ids: bool) -> Scored:
     """Return the scored rows of these names, in this order."""
     places: dict[str, int] = {}
     for place, row in enumerate(scored.top_rows):
-        places.setdefault(as_string(scored.ids[int(row)]), place)
+        places.setdefault(printed_cell(scored.ids[int(row)]), place)
     what = f"the column {scored.ids.name!r}"
     if not has_ids:
         what = "their index, from 0" if scored.ids.name == "row" else "their line in the file, from 1"

@@ -12,7 +12,7 @@ from ._files import open_table
 from ._fitting import make_detector, read_training, row_names
 from ._lines import RowIds
 from ._options import Output, Reading, Scoring, TablePath, with_groups
-from ._output import as_string, check_out, is_stdout, written_out
+from ._output import check_out, is_stdout, printed_cell, written_out
 from ._scoring import read_for_model
 from ._terminal import printable, progress, say_notes
 
@@ -48,7 +48,7 @@ def report(
                     features,
                     beside,
                     source=file.title,
-                    ids=None if is_counted else [as_string(value) for value in ids],
+                    ids=None if is_counted else [printed_cell(value) for value in ids],
                     id_name=None if is_counted else ids.name,
                     p_values=detector.p_values(features)
                     if scoring.model and len(detector.model_.calibration)

@@ -8,13 +8,14 @@ import typer
 
 from rgld.exceptions import ParameterError
 
+from ._options import Jobs, ModelFile
+
 TOKEN_VARIABLE = "RGLD_TOKEN"
 MIN_TOKEN = 16
 """Characters of a token: a shorter one could be guessed."""
 MAX_TOKEN_FILE_BYTES = 2**16
 MIB = 2**20
 
-ModelFile = Annotated[str | None, typer.Option("--model", "-m", help="A model file of `rgld fit`.")]
 Folder = Annotated[
     str | None, typer.Option("--models", help="A folder of model files NAME.rgld, each served by its name.")
 ]
@@ -23,15 +24,18 @@ Host = Annotated[
 ]
 Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="Port to listen at; 0 for a free one.")]
 TokenFile = Annotated[
-    str | None, typer.Option("--token-file", help=f"File with the token that requests must bring; or {TOKEN_VARIABLE}.")
+    str | None,
+    typer.Option(
+        "--token-file",
+        help=f"File with the token that requests must have; the variable {TOKEN_VARIABLE} may hold the token instead.",
+    ),
 ]
-NoToken = Annotated[bool, typer.Option("--no-token", help="Listen at other addresses without a token.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No log line for each request.")]
-Jobs = Annotated[int | None, typer.Option("--jobs", help="Threads for large requests; all cores if not given.")]
-MaxBody = Annotated[float, typer.Option("--max-body", min=0.001, help="Largest body of a request, in MiB.")]
-MaxRows = Annotated[int, typer.Option("--max-rows", min=1, help="Most rows of a request.")]
-MaxCells = Annotated[int, typer.Option("--max-cells", min=1, help="Most cells of a request.")]
-MaxRequests = Annotated[int, typer.Option("--max-requests", min=1, help="Most requests that are worked on at once.")]
+NoToken = Annotated[bool, typer.Option("--no-token", help="Let other machines send requests without a token.")]
+NoLog = Annotated[bool, typer.Option("--quiet", "-q", help="Write no log line for each request.")]
+MaxBody = Annotated[float, typer.Option("--max-body", min=0.001, help="Largest size of a request, in MiB.")]
+MaxRows = Annotated[int, typer.Option("--max-rows", min=1, help="Largest number of rows in a request.")]
+MaxCells = Annotated[int, typer.Option("--max-cells", min=1, help="Largest number of cells in a request.")]
+MaxRequests = Annotated[int, typer.Option("--max-requests", min=1, help="Largest number of requests at once.")]
 
 
 def serve(
@@ -41,7 +45,7 @@ def serve(
     port: Port = 8000,
     token_file: TokenFile = None,
     no_token: NoToken = False,
-    quiet: Quiet = False,
+    quiet: NoLog = False,
     jobs: Jobs = None,
     max_body: MaxBody = 32.0,
     max_rows: MaxRows = 100_000,

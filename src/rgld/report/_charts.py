@@ -15,8 +15,9 @@ from .._explain.explanation import Explanation
 from .._model.model import Model
 from .._model.ranks import STANDARD_BOUNDS, BranchRanks, Cdf
 from .._table.encoding import Encoding
+from .._table.shown import fine_percent
 from ._axes import Ticks, bin_edges, linear_ticks, log_ticks, tail, tail_ticks
-from ._text import LONGEST_LABEL, count_of, percent, short
+from ._text import LONGEST_LABEL, count_of, visible
 
 MAX_ORDINARY = 1500
 """At most this many ordinary rows are drawn. More would only make the cloud darker."""
@@ -204,7 +205,7 @@ def map_chart(model: Model, matrix: Floats, drawn: Drawn) -> dict[str, Any]:
         "y": _axis(labels[1], *_padded(places[:, 1]), []),
         "points": _points(places[:, 0], places[:, 1], drawn),
         "note": f"Similar rows are close together. The two axes are principal components of the scaled columns and "
-        f"hold {percent(covered)} of their spread, so a row can be unusual without standing apart here.",
+        f"hold {fine_percent(covered)} of their spread, so a row can be unusual without standing apart here.",
     }
 
 
@@ -213,9 +214,9 @@ def _direction_words(encoding: Encoding, direction: Float64s) -> str:
     owner = np.tile(encoding.owner, len(direction) // len(encoding.owner))
     loading = np.bincount(owner, np.square(direction), minlength=len(encoding.columns))
     named = [j for j in np.argsort(-loading, kind="stable")[:2] if loading[j] >= MIN_LOADING]
-    names = [short(encoding.columns[j].name, LONGEST_LABEL) for j in named]
+    names = [visible(encoding.columns[j].name, LONGEST_LABEL) for j in named]
     if sum(map(len, names)) > MAX_PAIR_LENGTH:
-        names = [short(names[0], MAX_PAIR_LENGTH)]
+        names = [visible(names[0], MAX_PAIR_LENGTH)]
     return f"mostly {' and '.join(names)}" if names else "many columns together"
 
 

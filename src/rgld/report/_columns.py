@@ -13,9 +13,9 @@ from .._arrays import Float64s
 from .._explain.words import USUAL_QUANTILES, Value
 from .._model.model import Model
 from .._table.encoding import Column, Encoding
-from .._table.shown import shown
+from .._table.shown import fine_percent, shown
 from ._axes import bin_edges, duration_ticks, linear_ticks, log_ticks, time_ticks
-from ._text import LONGEST_LABEL, count_of, percent, short
+from ._text import LONGEST_LABEL, count_of, visible
 
 N_BINS = 48
 MAX_WHOLE_NUMBERS = 60
@@ -52,7 +52,7 @@ def column_list(encoding: Encoding, shares: Float64s) -> list[dict[str, Any]]:
     """Return how each column was read, in the table's order; `shares` are the columns' fractions of the evidence."""
     return [
         {
-            "name": short(column.name),
+            "name": visible(column.name),
             "kind": KIND_NAMES[column.kind],
             "used": column.kind != "dropped",
             "how": _how(column),
@@ -77,7 +77,7 @@ def _how(column: Column) -> str:
         said.append("missing values filled with the median and marked")
     if column.hint:
         said.append(f"hint: {column.hint}")
-    return short("; ".join(said), 200)
+    return visible("; ".join(said), 200)
 
 
 def distributions(model: Model, columns: Iterable[int], cells: list[list[Value]]) -> dict[int, dict[str, Any]]:
@@ -96,7 +96,7 @@ def _distribution(model: Model, j: int, cells: list[Value]) -> dict[str, Any]:
     note = f"a sample of {count_of(n_sample, 'training row')}"
     if column.has_gaps:
         gap = model.kept_rows.rows[:, start + len(column.parts) - 1] > 0
-        note += f", {percent(float(gap.mean()))} without a value"
+        note += f", {fine_percent(float(gap.mean()))} without a value"
         values = values[~gap]
     if column.kind == "boolean":
         yes = float((values == 1.0).mean()) if len(values) else 0.0
@@ -109,7 +109,7 @@ def _distribution(model: Model, j: int, cells: list[Value]) -> dict[str, Any]:
 
 def _category_bars(column: Column, n_rows: int) -> dict[str, Any]:
     bars = [
-        [short(value, LONGEST_LABEL) if value else "(missing)", count / n_rows]
+        [visible(value, LONGEST_LABEL) if value else "(missing)", count / n_rows]
         for value, count in zip(column.values[:MAX_VALUE_BARS], column.counts, strict=False)
     ]
     others = len(column.values) - MAX_VALUE_BARS
@@ -117,7 +117,7 @@ def _category_bars(column: Column, n_rows: int) -> dict[str, Any]:
     if others > 0:
         more = "at least " if column.rest else ""
         rest = 1.0 - sum(column.counts[:MAX_VALUE_BARS]) / n_rows
-        note += f"; {more}{count_of(others, 'other value')} in {percent(rest)} of them"
+        note += f"; {more}{count_of(others, 'other value')} in {fine_percent(rest)} of them"
     return {"type": "bars", "bars": bars, "note": note}
 
 

@@ -12,7 +12,7 @@ from .._drift.columns import ColumnCheck
 from .._drift.verdict import Check
 from .._table.profiles import MAX_KNOTS, Profile
 from ._axes import duration_ticks, linear_ticks, log_ticks
-from ._text import LONGEST_LABEL, LONGEST_REASON, short
+from ._text import LONGEST_LABEL, LONGEST_REASON, visible
 
 MAX_DRAWN = 12
 """Columns whose distributions are drawn: those that have changed most surely."""
@@ -34,14 +34,14 @@ def drift_section(check: Check) -> dict[str, Any]:
             0, f"No change was found in {check.n_rows:,} rows, at a probability of false alarm of {check.alpha:g}."
         )
     drawn = [chart for column in changed[:MAX_DRAWN] if (chart := _chart(column, check.level)) is not None]
-    return {"title": title, "sentences": [short(text, LONGEST_REASON) for text in said], "columns": drawn}
+    return {"title": title, "sentences": [visible(text, LONGEST_REASON) for text in said], "columns": drawn}
 
 
 def _chart(column: ColumnCheck, level: float) -> dict[str, Any] | None:
-    text = short("; ".join(column.said(level)), LONGEST_REASON)
-    head = {"name": short(column.name), "text": text}
+    text = visible("; ".join(column.said(level)), LONGEST_REASON)
+    head = {"name": visible(column.name), "text": text}
     if column.kind == "category":
-        names = [short(value, LONGEST_LABEL) if value else "(missing)" for value, _, _ in column.frequencies]
+        names = [visible(value, LONGEST_LABEL) if value else "(missing)" for value, _, _ in column.frequencies]
         return {**head, "type": "bars", "bars": names, **_pair(*np.array([f[1:] for f in column.frequencies]).T)}
     if column.training is None or column.new is None or not column.training.n_present:
         return None

@@ -29,7 +29,7 @@ from ._columns import MAX_DISTRIBUTIONS, bar_of, column_list, distributions, pos
 from ._drift import drift_section
 from ._relations import relation_list
 from ._summary import Counts, facts, reproduction, summary
-from ._text import LONGEST_REASON, short
+from ._text import LONGEST_REASON, visible
 
 MAX_TOP_ROWS = 200
 """Rows in the table of the page, at most ..."""
@@ -87,14 +87,14 @@ def report_data(
     found = _explained(detector, scored, drawn.rows)
     shares = found.shares()[: max(1, int(top.is_flagged.sum()))].mean(axis=0)
     shown, columns = _shown_rows(model, found, top)
-    row_name = short(id_name or "row")
+    row_name = visible(id_name or "row")
     n, n_flagged = len(scored.scores), int(scored.is_flagged.sum())
     by_definition = fraction_above(detector.contamination, model.local_weight, model.n_branches)
     relation_score = scored.branches.relation_score
     n_breaking = 0 if relation_score is None else int(np.count_nonzero(relation_score))
     counts = Counts(n, n_flagged, scored.threshold, by_definition, n_breaking)
     return {
-        "source": short(source),
+        "source": visible(source),
         "drift": None if check is None else drift_section(check),
         "version": __version__,
         "summary": summary(source, row_name, counts, shown, encoding, shares, scored.p_values),
@@ -112,7 +112,7 @@ def report_data(
         **relation_list(model, scored.table, relation_score, top.indices),
         "groups": _groups(found, top),
         "n_columns": len(encoding.columns),
-        "names": {j: short(encoding.columns[j].name) for j in _named(shown)},
+        "names": {j: visible(encoding.columns[j].name) for j in _named(shown)},
         "distributions": columns,
         "columns": column_list(encoding, shares),
         "reproduce": reproduction(detector, command),
@@ -145,7 +145,7 @@ def _top_rows(model: Model, scored: ScoredTable, ids: Sequence[str] | None) -> T
     top = np.argsort(-scored.scores, kind="stable")[:n_top]
     return TopRows(
         top,
-        [f"{i}" if ids is None else short(str(ids[i])) for i in top.tolist()],
+        [f"{i}" if ids is None else visible(str(ids[i])) for i in top.tolist()],
         None if scored.p_values is None else scored.p_values[top],
         scored.is_flagged[top],
         values_of(model.encoding, scored.table, top),
@@ -183,7 +183,7 @@ def _shown_rows(
             "score": round(float(found.anomaly_score[i]), SCORE_DECIMALS),
             "flagged": bool(top.is_flagged[i]),
             "kind": found.kind(i),
-            "reasons": [short(reason, LONGEST_REASON) for reason in found.reasons(i) or [found.kind(i)]],
+            "reasons": [visible(reason, LONGEST_REASON) for reason in found.reasons(i) or [found.kind(i)]],
             "columns": [
                 _cell(encoding, j, float(shares[i, j]), top.values[i][j], drawn.get(j))
                 for j in order[i].tolist()
@@ -202,7 +202,7 @@ def _groups(found: Explanation, top: TopRows) -> list[dict[str, Any]]:
     n_flagged = int(top.is_flagged.sum())
     groups = found.groups(range(n_flagged or len(top.indices)))
     return [
-        {"rows": list(group.rows), "reasons": [short(reason, LONGEST_REASON) for reason in group.reasons]}
+        {"rows": list(group.rows), "reasons": [visible(reason, LONGEST_REASON) for reason in group.reasons]}
         for group in sorted(groups, key=lambda group: not found.broken_relations(group.rows[0]))
     ]
 
@@ -211,7 +211,7 @@ def _cell(
     encoding: Encoding, j: int, share: float, value: Value, distribution: dict[str, Any] | None
 ) -> dict[str, Any]:
     """Return a column's part in a row: its share, its value and the place of the value in the distribution."""
-    cell: dict[str, Any] = {"column": j, "share": round(share, 4), "text": short(value.text)}
+    cell: dict[str, Any] = {"column": j, "share": round(share, 4), "text": visible(value.text)}
     if distribution is None:
         return cell
     column = encoding.columns[j]

@@ -8,7 +8,7 @@ from .._arrays import Float64s, Indices
 from .._explain.relations import BrokenByRow, rows_by_relation, strongest
 from .._model.model import Model
 from .._table.table import Table
-from ._text import LONGEST_REASON, short
+from ._text import LONGEST_REASON, visible
 
 MAX_LISTED_RELATIONS = 30
 """Relations on the page: those that rows of the table break, then the strongest."""
@@ -26,6 +26,6 @@ def relation_list(model: Model, table: Table, scores: Float64s | None, shown: In
     for kind, i, relation in strongest(model):
         breaking = [int(rows[k]) for k in found.get((kind, i), [])]
         places = sorted(place_of[row] for row in breaking if row in place_of)
-        listed.append({"words": short(relation.words, LONGEST_REASON), "n_rows": len(breaking), "rows": places})
+        listed.append({"words": visible(relation.words, LONGEST_REASON), "n_rows": len(breaking), "rows": places})
     listed.sort(key=lambda own: own["n_rows"] == 0)  # stable: the strongest first among either
     return {"relations": listed[:MAX_LISTED_RELATIONS], "n_relations": len(listed), "n_breaking": len(rows)}

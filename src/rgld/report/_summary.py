@@ -11,12 +11,13 @@ import numpy as np
 from .._arrays import Float64s
 from .._detector import Detector, given_parameters
 from .._table.encoding import Encoding
+from .._table.shown import fine_percent
 from .._threshold import select_by_fdr
-from ._text import LONGEST_LABEL, count_of, isolated, percent, short
+from ._text import LONGEST_LABEL, count_of, isolated, visible
 
 FDR = 0.05
 """The false-discovery rate at which rows are selected by their p-values."""
-FDR_TEXT = percent(FDR)
+FDR_TEXT = fine_percent(FDR)
 MAX_NAMED_COLUMNS = 3
 """Columns named in the summary."""
 LONGEST_SETTING = 120
@@ -47,11 +48,13 @@ def summary(
     """Return three paragraphs: how many rows stand out and how many break a relation, which row stands out most,
     because of which columns."""
     n, n_flagged, threshold, (low, high), n_breaking = counts
-    some = f"{n_flagged:,} of {count_of(n, 'row')} ({percent(n_flagged / n)})" if n_flagged else f"None of {n:,} rows"
+    some = f"None of {n:,} rows"
+    if n_flagged:
+        some = f"{n_flagged:,} of {count_of(n, 'row')} ({fine_percent(n_flagged / n)})"
     is_are = "score" if n_flagged > 1 else "scores"
-    how_many = f"{some} of {isolated(short(source))} {is_are} above the threshold of {threshold:.4g}"
-    share = percent(low) if percent(low) == percent(high) else f"{percent(low)} to {percent(high)}"
-    how_many += f", as about {share} of the training rows do by definition"
+    how_many = f"{some} of {isolated(visible(source))} {is_are} above the threshold of {threshold:.4g}"
+    by_definition = " to ".join(dict.fromkeys((fine_percent(low), fine_percent(high))))
+    how_many += f", as about {by_definition} of the training rows do by definition"
     if p_values is not None:
         k = int(select_by_fdr(p_values, FDR).sum())
         how_many += f"; at a false-discovery rate of {FDR_TEXT}, {f'{k:,} can' if k else 'none can'} be called "
@@ -70,7 +73,7 @@ def summary(
 def _main_columns(encoding: Encoding, shares: Float64s, n_rows: int) -> str:
     order = np.argsort(-shares, kind="stable")[:MAX_NAMED_COLUMNS]
     named = [
-        f"{isolated(short(encoding.columns[j].name, LONGEST_LABEL))} ({percent(float(shares[j]))})"
+        f"{isolated(visible(encoding.columns[j].name, LONGEST_LABEL))} ({fine_percent(float(shares[j]))})"
         for j in order
         if shares[j] > 0
     ]
@@ -106,7 +109,7 @@ def reproduction(detector: Detector, command: str) -> dict[str, Any]:
     """Return how to get the same report again: the command, and the settings that differ from the defaults."""
     defaults = inspect.signature(Detector.__init__).parameters
     settings = [
-        [name, short(repr(value), LONGEST_SETTING)]
+        [name, visible(repr(value), LONGEST_SETTING)]
         for name, value in given_parameters(detector).items()
         if repr(value) != repr(defaults[name].default) and name != "n_jobs"
     ]
@@ -116,4 +119,4 @@ def reproduction(detector: Detector, command: str) -> dict[str, Any]:
         if seeded
         else "No seed was set (random_state), so another fit gives slightly different scores."
     )
-    return {"command": short(command, 2000), "settings": settings, "note": note}
+    return {"command": visible(command, 2000), "settings": settings, "note": note}

@@ -20,10 +20,10 @@ DIRECTIONS = {code: "\ufffd" for code in (*range(0x202A, 0x202F), *range(0x2066,
 VISIBLE = CONTROLS | DIRECTIONS
 
 
-def short(text: str, longest: int = LONGEST_VALUE) -> str:
+def visible(text: str, longest: int = LONGEST_VALUE) -> str:
     """Return the beginning of a string, with an ellipsis if it is cut.
 
-    >>> short("a\\x00b"), short("abcdef", 4)
+    >>> visible("a\\x00b"), visible("abcdef", 4)
     ('a␀b', 'abc…')
     """
     cut = text if len(text) <= longest else text[: longest - 1] + "…"
@@ -34,24 +34,6 @@ def isolated(text: str) -> str:
     """Return a string that does not change the reading direction of the sentence it is put into."""
     turns = any(unicodedata.bidirectional(character) in ("R", "AL", "AN") for character in text)
     return f"\u2068{text}\u2069" if turns else text
-
-
-def percent(fraction: float) -> str:
-    """Return a fraction in percent, with as many digits as people write.
-
-    >>> percent(0.123), percent(0.0123), percent(0.05), percent(0.0001), percent(0.0)
-    ('12 %', '1.2 %', '5 %', '0.01 %', '0 %')
-    """
-    value = 100.0 * fraction
-    if value == 0 or value >= 9.95:
-        return f"{value:.0f} %"
-    return (
-        f"{f'{value:.1f}'.removesuffix('.0')} %"
-        if value >= 0.95
-        else f"{value:.1g} %"
-        if value >= 0.001
-        else "below 0.001 %"
-    )
 
 
 def count_of(n: int, one: str, many: str = "") -> str:
