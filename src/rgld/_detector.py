@@ -19,7 +19,7 @@ from ._arrays import Bools, Float64s, Int64s
 from ._drift.sequence import Watch
 from ._drift.verdict import Check, check_alpha, check_table
 from ._explain.explanation import Explanation, explain_rows
-from ._explain.relations import Relation, check_relations, relations_of
+from ._explain.relations import Relation, relation_checks, relations_of
 from ._fit.algorithm import Fitted, fit_parts, fit_stream, fit_table
 from ._fit.batches import Batches
 from ._fit.in_passes import Executor
@@ -249,7 +249,7 @@ class Detector(Configured):
         check_alpha(alpha)
         model: Model = self.model_
         table = Schema.of_fitted(self).read(X, unused=model.encoding.dropped)
-        scores, relations = table_scores(model, table, self.n_jobs), check_relations(model, table)
+        scores, relations = table_scores(model, table, self.n_jobs), relation_checks(model, table)
         return check_table(model.encoding, model.profiles, model.calibration, table, scores, alpha, watch, relations)
 
     def explain(self, X: ArrayLike) -> Explanation:

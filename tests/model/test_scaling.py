@@ -92,7 +92,7 @@ def test_the_range_of_the_largest_numbers_is_the_largest_number():
 
 def test_statistics_do_not_depend_on_how_columns_are_grouped(X, monkeypatch):
     whole = column_statistics(X, 100)
-    monkeypatch.setattr("rgld._model.statistics.CHUNK_BYTES", 1)
+    monkeypatch.setattr("rgld._model.statistics.GROUP_BYTES", 1)
     for field in whole.__dataclass_fields__:
         np.testing.assert_array_equal(getattr(column_statistics(X, 100), field), getattr(whole, field))
 

@@ -9,20 +9,19 @@ from collections import Counter
 import numpy as np
 
 from .._arrays import Float64s
-from .._table.encoding import Column
+from .._table.encoding import KIND_SINGULARS, Column
 from .._table.profiles import Profile
 from .._table.shown import percent, short, shown
 
-PLURALS = {"number": "a number", "boolean": "true or false", "time": "a date", "duration": "a duration"}
 QUARTILES = (0.25, 0.5, 0.75)
 UNITS = (10.0, 100.0, 1e3, 1e4, 1e5, 1e6, 1e9, 24.0, 60.0, 3600.0, 86_400.0, 1024.0, 1.609344, 2.20462, 2.54, 3.28084)
 """Factors between units that tables are written in: decimal prefixes, cents, times, bytes, miles, pounds, inches,
 feet."""
 UNIT_TOLERANCE = 0.1
-"""Relative error that the ratio of two quartiles may have, to be said to be a factor of 10 or more; for smaller factors
-a fifth of it."""
+"""A change counts as a factor of 10 or more if the ratio of each quartile differs from the factor by less than this
+fraction of it. For smaller factors, a fifth of this is allowed."""
 SAME_MEDIAN = 0.1
-"""Medians that differ by less than this part of the quartiles' distance are the same."""
+"""Two medians count as the same if they differ by less than this fraction of the distance between the quartiles."""
 WIDER = 1.5
 """A distribution is called wider if its quartiles are this many times as far apart."""
 
@@ -45,7 +44,7 @@ def _before(fraction: float) -> str:
 def unread(kind: str, n_unread: int, n: int, before: float, example: str) -> str:
     """Say how many values cannot be read."""
     such = f", such as '{short(example)}'" if example else ""
-    return f"{percent(n_unread / n)} of the values are not {PLURALS[kind]}{such} ({_before(before)})"
+    return f"{percent(n_unread / n)} of the values are not {KIND_SINGULARS[kind]}{such} ({_before(before)})"
 
 
 def unseen(values: Counter[str], n: int, column: Column) -> str:

@@ -76,7 +76,7 @@ class Names:
     def said(self, j: int, value: str) -> str:
         """Return a value of a column as it is said: a category in quotation marks."""
         is_number = j < len(self.encoding.columns) and self.kind(j) != "category"
-        return quoted(value) if not value or not is_number else short(value)
+        return in_quotes(value) if not value or not is_number else short(value)
 
     def has(self, j: int, code: int) -> str:
         """Return "payment is 'cash'" or "age is missing"."""
@@ -92,7 +92,7 @@ class Names:
         return shown("number" if kind == "boolean" else kind, _two_digits(number))
 
 
-def quoted(value: str) -> str:
+def in_quotes(value: str) -> str:
     """Return a value of a category in quotation marks."""
     return f"'{short(value)}'" if value else "missing"
 

@@ -122,7 +122,7 @@ def _columns(relations: Relations, kind: str, i: int) -> list[int]:
     return [int(j) for j in used if j >= 0]
 
 
-def check_relations(model: Model, table: Table) -> tuple[RelationCheck, ...]:
+def relation_checks(model: Model, table: Table) -> tuple[RelationCheck, ...]:
     """Return how many rows of a table break each relation of a model."""
     relations = model.relations
     if relations is None or not len(table):

@@ -12,7 +12,17 @@ import numpy as np
 
 from .._arrays import Float64s, Indices
 from .._table.columns import RawColumn, as_strings
-from .._table.encoding import CYCLES, DAY, MONDAY, Column, Encoding, must_read_strings, numbers_of_strings, read_values
+from .._table.encoding import (
+    CYCLES,
+    DAY,
+    KIND_SINGULARS,
+    MONDAY,
+    Column,
+    Encoding,
+    must_read_strings,
+    numbers_of_strings,
+    read_values,
+)
 from .._table.shown import grouped, percent, short, shown
 from .._table.table import Table
 
@@ -39,17 +49,16 @@ MAX_ROUNDING = 0.25
 SMALLEST_IN_FULL, LARGEST_IN_FULL = 1e-3, 1e15
 """Numbers outside this range are shown with an exponent."""
 MAX_SHARED_VALUES = 50
-"""Rows that a sentence about several rows is made of: the strongest ones."""
+"""A sentence about several rows is made from at most this many of them, the most anomalous ones."""
 MAX_NAMED_VALUES = 2
 """Values of a category that such a sentence names."""
 MIN_FREQUENT_FACTOR = 3
-"""A value of a category comes unusually often if it comes so many times as often as the middle one of its values, and
-few rows have a value that comes as often."""
+"""A value of a category comes unusually often if it comes at least this many times as often as the median of the
+category's values, and if only few rows have a value that comes as often."""
 ONCE, NEVER, PRESENT = "\0seen once", "\0never seen", "\0has a value"
-"""Ways in which values that differ are unusual; no value of a table begins like this."""
+"""Ways to be unusual that different values can share. They begin with a character that no value of a table has."""
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 TIMES_OF = {"day": "time of day", "week": "time of the week", "year": "time of the year"}
-EXPECTED = {"number": "a number", "boolean": "true or false", "time": "a date", "duration": "a duration"}
 
 
 @dataclass(frozen=True)
@@ -170,7 +179,7 @@ def _missing_reason(name: str, column: Column, text: str) -> str:
     gaps = f"{percent(column.gap_share)} of the rows"
     if text:
         often = f" ({gaps} have none)" if column.has_gaps else ", which never happened in training"
-        return f"{name} '{short(text)}' is not {EXPECTED[column.kind]}{often}"
+        return f"{name} '{short(text)}' is not {KIND_SINGULARS[column.kind]}{often}"
     return f"{name} is missing" + (f" ({gaps})" if column.has_gaps else ", which it never was in training")
 
 

@@ -5,7 +5,8 @@
     fit          -> fit_table -> fit_model                  all rows in memory
     partial_fit  -> fit_stream -> fit_table -> fit_model    a sample of a stream
     fit_batches  -> fit_parts -> fit_model                  several passes over batches on disk
-    dask.fit     -> fit_parts -> fit_model                  the same passes on a cluster
+    dask.fit     -> fit_parts -> fit_model                  the same passes on a Dask cluster
+    spark.fit    -> fit_parts -> fit_model                  the same passes on a Spark cluster
 
 In: rows and parameters. Out: a `Fitted` model. `training_rows.py` lists what the algorithm asks of the training rows;
 `in_passes.py` answers it for rows that do not fit into memory.
@@ -134,10 +135,10 @@ def fit_table(
     rows = RowsInMemory(matrix if held_out is None else matrix[learned], sample, parameters.n_jobs)
     model, branch_scores = fit_model(rows, encoding, parameters, seed)
     assert branch_scores is not None, "rows in memory have scores"
-    profiled = training if sampled is None else table.take(sampled)
-    model = replace(model, profiles=_profiles(profiled, encoding, rows))
+    sample_table = training if sampled is None else table.take(sampled)
+    model = replace(model, profiles=_profiles(sample_table, encoding, rows))
     if parameters.relations:
-        fitted = fit_relations(training if sampled is None else table.take(sampled), model.encoding, rows.sample)
+        fitted = fit_relations(sample_table, model.encoding, rows.sample)
         model = _related(model, fitted)
         cells = fitted.cells if fitted is not None and sampled is None else None
         branch_scores = with_relations(model, branch_scores, training, rows.matrix, cells)

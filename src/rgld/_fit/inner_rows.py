@@ -1,8 +1,8 @@
-"""Inner rows: what the branches learn from, if the most anomalous training rows are to be left out.
+"""Inner rows: the rows that the branches learn from, without the most anomalous training rows.
 
-In: a sample of the training rows. Out: its inner rows. A first, cheap pass of local views orders the rows; the fraction
-`trim` with the highest scores is left out. Anomalies then do not serve as each other's neighbours, and do not widen the
-scale by which they are measured. Not in the paper, see docs/plus.md.
+In: a sample of the training rows. Out: its inner rows. A first, cheap pass of local views scores the rows; the fraction
+`trim` with the highest scores is left out. Anomalies then are not each other's neighbours, and they do not widen the
+scale that they are measured by. Not in the paper, see docs/plus.md.
 """
 
 from typing import NamedTuple
@@ -24,9 +24,10 @@ from .views import view_shape
 N_VIEWS, N_REFERENCES, N_NEIGHBORS = 36, 25, 3
 """The local views of the first pass. With few references, a clump of anomalies hardly has one of its own."""
 
-GLOBAL_SHARE = 0.5
-"""Global views leave out this share of what local views leave out. A few anomalies hardly move a mean over all inner
-rows, but one among the references hides others like it; and without the rows at the edge, a covariance is too small."""
+GLOBAL_TRIM_FRACTION = 0.5
+"""Global views leave out this fraction of the rows that local views leave out. A few anomalies hardly change a mean
+over all inner rows, but a single one among the references hides others like it. And a covariance without the rows at
+the edge of the data would be too small."""
 
 
 class InnerRows(NamedTuple):
@@ -55,8 +56,8 @@ def inner_rows(
     shape = shape._replace(n_features=tuple(dict.fromkeys(shape.n_features)))
     drawn = draw_local(seed, N_VIEWS, shape, np.arange(len(sample)), N_REFERENCES, branch=randomness.FIRST_PASS)
     _, scores = _kernels.fit_ranks(scaled, fit_local(scaled, drawn, N_NEIGHBORS), "standard")
-    shares = GLOBAL_SHARE, 1.0
-    return InnerRows(*(np.flatnonzero(is_inner(scores, share * parameters.trim)) for share in shares))
+    trims = GLOBAL_TRIM_FRACTION * parameters.trim, parameters.trim
+    return InnerRows(*(np.flatnonzero(is_inner(scores, trim)) for trim in trims))
 
 
 def is_inner(scores: Float64s, trim: float) -> Bools:

@@ -1,8 +1,8 @@
 """Packing: a state as bytes, without code in them.
 
-In: a state. Out: bytes that another process makes the same state of. A cluster that moves bytes between its processes
-needs this. Pickle would do, but whoever could change such bytes on their way could then run code. What is packed here
-are numbers, strings and arrays in dataclasses of this package, and nothing else can come out.
+In: a state. Out: bytes, from which another process makes the same state. Spark moves states between its processes as
+bytes. Pickle could do this too, but then anyone who can change the bytes on their way can run code. Here only numbers,
+strings and arrays in dataclasses of this package are packed, and only these can come out.
 """
 
 import json
@@ -32,8 +32,8 @@ CLASSES: dict[str, Any] = {
     )
 }
 """What may be packed: the states, and what they hold."""
-KINDS = "biuf"
-"""Kinds of arrays that are packed as they lie in memory: truth values and numbers."""
+PLAIN_DTYPE_KINDS = "biuf"
+"""NumPy's letters for arrays of bools and numbers, which are packed as they lie in memory."""
 
 
 def pack(value: Any) -> bytes:
@@ -56,7 +56,7 @@ def _packed(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
     if isinstance(value, np.ndarray):
         if value.dtype.kind == "O":
             return {"objects": [_packed(cell, arrays) for cell in value.tolist()]}
-        if value.dtype.kind not in KINDS:
+        if value.dtype.kind not in PLAIN_DTYPE_KINDS:
             raise TypeError(f"an array of {value.dtype} cannot be packed")
         in_columns = value.ndim > 1 and value.flags.f_contiguous and not value.flags.c_contiguous
         arrays.append(value.T if in_columns else value)

@@ -28,7 +28,7 @@ from .._arrays import Float64s, Int32s, Int64s
 from .fields import Array, array_fields
 
 MAX_TERMS = 10
-"""Partners of a number. The word for a longer sum would not be read."""
+"""A number follows from at most this many partners: nobody would read the sentence about a longer sum."""
 LARGEST_CELL = 1e100
 """Numbers of a table are cut to this size before they are related: no sum or product overflows."""
 MISSING, UNLISTED = -1, -2
@@ -39,15 +39,15 @@ NUMBER_KINDS = ("number", "boolean", "time", "duration")
 GIVEN = 0
 """Code of a number, date or duration that is not missing, in a column without levels."""
 MAX_RELATIONS = 128
-"""Relations of each class below."""
+"""At most this many relations of each class below."""
 SUM, LOGARITHMS, PRODUCT = 0, 1, 2
 """Forms of a relation of numbers."""
 N_KNOTS = 12
-"""Of a curve."""
+"""Knots of a curve."""
 MAX_SPANS = 6
-"""Pairs of dates."""
+"""At most this many pairs of dates."""
 LARGEST_STRENGTH = 20.0
-"""Of a relation: no table has as many rows as that."""
+"""Largest strength of a relation: 10 to this power is more than the number of rows of any table."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,13 +75,13 @@ class NumberRelations:
     limit: Annotated[Float64s, Array("numbers", 1e-200, 1e250, is_optional=True, since=4)]
     """Rows farther away break the relation."""
     decade: Annotated[Float64s, Array("numbers", 1e-200, 1e250, is_optional=True, since=4)]
-    """Over this distance, the fraction of the rows that are so far off falls to a tenth. A row that is beyond the limit
-    by less than the strength of the relation, in this unit, has only so much evidence."""
+    """The distance over which the fraction of rows that are so far off falls to a tenth. The evidence of a row is its
+    distance beyond the limit in this unit, and at most the strength of the relation."""
     strength: Annotated[Float64s, Array("numbers", 0.0, LARGEST_STRENGTH, is_optional=True, since=4)]
     n_rows: Annotated[Int64s, Array("numbers", 1, 2.0**40, is_optional=True, since=4)]
     """Training rows that the relation speaks of ..."""
     n_broken: Annotated[Int64s, Array("numbers", 0, 2.0**40, is_optional=True, since=4)]
-    """... and how many of them break it. So in the other kinds."""
+    """... and how many of them break it. The same fields of the other kinds mean the same."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +192,7 @@ class HeldOutBreaks:
     rows of a new table should break them as often."""
 
     n_broken: Annotated[Int64s, Array("all_relations", 0, 2.0**40, is_optional=True, since=4)]
-    """Relations of numbers first, then orders, pairs, determined; empty if it is not known."""
+    """Relations of numbers first, then curves, orders, pairs, determined; empty if it is not known."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ import numpy as np
 from .._arrays import Float64s, Floats
 from .scaling import LARGEST_RAW_VALUE, LARGEST_VALUE
 
-CHUNK_BYTES = 32 * 2**20
+GROUP_BYTES = 32 * 2**20
 """Columns are sorted in groups of at most about this many bytes."""
 
 DISTINCT_ROWS = 10_000
@@ -50,7 +50,7 @@ def column_statistics(X: Floats, n_quantiles: int = 0) -> ColumnStatistics:
 def _sorted_columns(X: Floats) -> Iterator[Float64s]:
     """Yield groups of columns as sorted float64 rows, shape (columns, n)."""
     n_rows, n_columns = X.shape
-    step = max(1, CHUNK_BYTES // (8 * n_rows))
+    step = max(1, GROUP_BYTES // (8 * n_rows))
     for start in range(0, n_columns, step):
         columns = np.array(X[:, start : start + step].T, dtype=np.float64, order="C")
         columns.clip(-LARGEST_RAW_VALUE, LARGEST_RAW_VALUE, out=columns)

@@ -34,6 +34,7 @@ MONDAY = 4 * DAY
 """Seconds from the beginning of 1970, a Thursday, to the first Monday."""
 
 COLUMN_KINDS = ("number", "boolean", "time", "duration", "category", "dropped")
+KIND_SINGULARS = {"number": "a number", "boolean": "true or false", "time": "a date", "duration": "a duration"}
 KIND_PLURALS = {"number": "numbers", "boolean": "true/false values", "time": "dates", "duration": "durations"}
 ONLY_VALUE = ("value",)
 """The parts of a column that is encoded as one number."""
@@ -72,17 +73,17 @@ class Column:
     unit: str = ""
     """A word beside each number, as kg in 12 kg."""
     date_knots: tuple[float, ...] = ()
-    """Quantiles of the training dates, without those far out, in seconds since 1970, or of years; empty if no later
-    date is natural (`future.py`)."""
+    """Quantiles of the training dates (in seconds since 1970) or years, without those far out; empty if no later date
+    is natural (`future.py`)."""
     natural_until: float = 0.0
     """Dates after the last quantile and up to this one are natural."""
     far_shares: tuple[float, ...] = ()
     """Fractions of the training dates that are of an earlier and of a later age (`far_dates.py`); () without
     `date_knots`. Models of older releases have none either: they move each late date by itself."""
     gap_value: float | None = None
-    """What a missing value is encoded as if none was missing in training: a number outside the training range; of a
-    category, which has a code for values never seen, 0. None if some were missing, in arrays and in models of older
-    releases."""
+    """If no training value was missing: the number that encodes a missing value, outside the training range. For a
+    category it is only a mark, 0, because a category has a code for values never seen. None if training values were
+    missing, in arrays, and in models of older releases."""
 
     @property
     def has_gaps(self) -> bool:

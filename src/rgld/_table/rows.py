@@ -1,8 +1,8 @@
 """Rows: tables that come cell by cell, read without the column operations of a data frame library.
 
-In: a list of dictionaries, one for each row, or a data frame of a few rows. Out: `Cells`. For one row, the operations
-of a data frame library take milliseconds: reading its cells as Python objects takes a fraction of one. The cells read
-the same in both ways, to the bit.
+In: a list of dictionaries, one for each row, or a data frame of a few rows. Out: `ObjectCells`. The column operations
+of a data frame library take milliseconds even for one row; its cells, as Python objects, are read in less than one.
+Both ways give the same columns, to the bit.
 """
 
 from collections.abc import Collection
@@ -31,7 +31,7 @@ PANDAS_TYPES = frozenset(("StringDtype", "BooleanDtype", "DatetimeTZDtype", "Flo
 """Types of pandas, beside those of NumPy, of which the same is true."""
 
 
-class Cells(NamedTuple):
+class ObjectCells(NamedTuple):
     """A table as Python objects."""
 
     names: tuple[str, ...]
@@ -47,11 +47,11 @@ class Cells(NamedTuple):
             for name, values, typed in zip(self.names, self.columns, self.is_typed, strict=True)
         )
 
-    def in_order(self, names: tuple[str, ...]) -> "Cells":
+    def in_order(self, names: tuple[str, ...]) -> "ObjectCells":
         """Return the columns of these names, in this order. Columns that are not there are missing in all rows."""
         known = dict(zip(self.names, self.columns, strict=True))
         gap: list[Any] = [None] * len(self.columns[0]) if self.columns else []
-        return Cells(names, tuple(known.get(name, gap) for name in names), (False,) * len(names))
+        return ObjectCells(names, tuple(known.get(name, gap) for name in names), (False,) * len(names))
 
 
 def _read_column(name: str, values: list[Any], typed: bool, used: bool, leniently: bool) -> RawColumn:
@@ -65,7 +65,7 @@ def _read_column(name: str, values: list[Any], typed: bool, used: bool, lenientl
     return RawColumn(name, "number", np.full(len(values), np.nan))
 
 
-def cells_of_dicts(X: Any) -> Cells | None:
+def cells_of_dicts(X: Any) -> ObjectCells | None:
     """Return the cells of a list of dictionaries, None for anything else.
 
     The columns are the keys, in the order in which they first occur. A key that a row does not have is a missing value.
@@ -80,10 +80,10 @@ def cells_of_dicts(X: Any) -> Cells | None:
     if odd_name is not None or not names:
         found = "no keys" if not names else f"the key {odd_name!r}"
         raise TableError(f"Expected dictionaries with column names as keys, got {found}: name the columns by strings.")
-    return Cells(names, tuple([row.get(name) for row in X] for name in names), (False,) * len(names))
+    return ObjectCells(names, tuple([row.get(name) for row in X] for name in names), (False,) * len(names))
 
 
-def cells_of_few_rows(X: Any) -> Cells | None:
+def cells_of_few_rows(X: Any) -> ObjectCells | None:
     """Return the cells of a pandas or polars frame of a few rows; None for any other table, and for a frame that holds
     something for which the frame library must be asked."""
     if not hasattr(X, "columns") or not 0 < len(X) <= MAX_FEW_ROWS:
@@ -93,7 +93,7 @@ def cells_of_few_rows(X: Any) -> Cells | None:
     return _pandas_cells(X) if nw.dependencies.is_pandas_dataframe(X) else None
 
 
-def _polars_cells(frame: Any) -> Cells | None:
+def _polars_cells(frame: Any) -> ObjectCells | None:
     for place, dtype in enumerate(frame.dtypes):
         name = type(dtype).__name__ if not isinstance(dtype, type) else dtype.__name__
         if name not in POLARS_TYPES and not (name in ("Datetime", "Duration") and dtype.time_unit == "us"):
@@ -105,7 +105,7 @@ def _polars_cells(frame: Any) -> Cells | None:
     except (ValueError, OverflowError):  # a date beyond the years that Python knows
         return None
     names = tuple(frame.columns)
-    return Cells(names, tuple(map(list, zip(*rows, strict=True))), (True,) * len(names))
+    return ObjectCells(names, tuple(map(list, zip(*rows, strict=True))), (True,) * len(names))
 
 
 def _are_python_dates(microseconds: Any) -> bool:
@@ -114,7 +114,7 @@ def _are_python_dates(microseconds: Any) -> bool:
     return low is None or bool(low >= FIRST_MICROSECOND and high <= LAST_MICROSECOND)
 
 
-def _pandas_cells(frame: Any) -> Cells | None:
+def _pandas_cells(frame: Any) -> ObjectCells | None:
     dtypes = frame.dtypes.tolist()
     for dtype in dtypes:
         is_known = dtype.kind in "biufMO" if isinstance(dtype, np.dtype) else type(dtype).__name__ in PANDAS_TYPES
@@ -125,4 +125,4 @@ def _pandas_cells(frame: Any) -> Cells | None:
         return None
     cells = frame.to_numpy(dtype=object)
     typed = tuple(dtype is not np.dtype(object) for dtype in dtypes)
-    return Cells(names, tuple(map(list, cells.T)), typed)
+    return ObjectCells(names, tuple(map(list, cells.T)), typed)

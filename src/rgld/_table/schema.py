@@ -16,7 +16,7 @@ from ..exceptions import TableError
 from .arrays import read_matrix
 from .cells import quoted
 from .frames import as_frame, collected, has_names, is_stream, read_columns, require_size
-from .rows import Cells, cells_of_dicts, cells_of_few_rows
+from .rows import ObjectCells, cells_of_dicts, cells_of_few_rows
 from .table import MIN_ROWS, ColumnTable, MatrixTable, Table
 
 DETECTOR = "RGLD"
@@ -159,7 +159,7 @@ def _in_order(table: Any, schema: Schema | None) -> Any:
     return table.select(schema.names)
 
 
-def _read_cells(X: Any, schema: Schema | None) -> Cells | None:
+def _read_cells(X: Any, schema: Schema | None) -> ObjectCells | None:
     """Return the cells of a list of dictionaries, or of a frame of a few rows that has the schema; None for others."""
     dicts = cells_of_dicts(X)
     if dicts is None:

@@ -20,7 +20,7 @@ from .._detector import Detector, load
 from .._drift.sequence import Watch
 from .._drift.verdict import Check, check_table
 from .._explain.explanation import Explanation, explain_rows
-from .._explain.relations import check_relations
+from .._explain.relations import relation_checks
 from .._kernels.scoring import score_rows, table_scores
 from .._model.model import Model
 from .._table.table import Table
@@ -83,7 +83,7 @@ class Served:
     def check(self, table: Table, scores: Float64s, alpha: float) -> Check:
         """Return whether a table with these scores is still like the training table."""
         model = self.model
-        relations = check_relations(model, table)
+        relations = relation_checks(model, table)
         return check_table(model.encoding, model.profiles, model.calibration, table, scores, alpha, None, relations)
 
     def bet(self, scores: Float64s) -> None:
