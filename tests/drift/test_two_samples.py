@@ -27,7 +27,7 @@ def test_distances_are_as_likely_as_scipy_says(m, n):
         assert distance_p_value(expected.statistic, m, n) == pytest.approx(min(expected.pvalue, bound), rel=1e-6)
 
 
-def test_the_bound_is_one(monkeypatch):
+def test_the_bound_is_one():
     """e exp(-2 d^2 m n / (m + n)) is never below the exact probability: proven for m = n, tried here for others."""
     for m, n in product((1, 2, 3, 5, 8, 13, 30, 77, 200), (1, 2, 4, 9, 17, 31, 100, 333)):
         steps = np.unique([abs(i / m - j / n) for i in range(m + 1) for j in range(n + 1)])
@@ -48,6 +48,13 @@ def test_ties_and_few_knots_make_p_values_larger():
     distance, place = largest_distance(counts[1], 150, counts[0], 200)
     assert distance == pytest.approx(ks_2samp(first, second).statistic)
     assert knots[place] == 4
+    distances = []
+    for _ in range(1000):
+        pooled = rng.permutation(np.append(first, second))
+        counts = [np.searchsorted(np.sort(part), knots, side="right") for part in (pooled[:150], pooled[150:])]
+        distances.append(largest_distance(counts[0], 150, counts[1], 200)[0])
+    for limit in (0.08, 0.1, 0.12):
+        assert distance_p_value(limit, 150, 200) > 1.5 * np.mean(np.array(distances) >= limit) > 0.0
 
 
 @pytest.mark.parametrize("figures", [(3, 10, 20, 25), (0, 50, 10, 50), (7, 7, 0, 9), (500, 1000, 4000, 9000)])

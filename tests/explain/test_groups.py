@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from rgld import RGLD, load
-from rgld._explain.groups import _members
+from rgld._explain.groups import _mean, _members, _rows_sharing, _said
 from rgld._explain.words import Value, reason, shared_reason, uncommon, usual_range, way
 
 
@@ -18,6 +18,25 @@ def test_rows_join_the_group_they_overlap_with():
 
 def test_rows_without_reasons_are_alone():
     assert _members([{}, {}, {(0, ""): 1.0}]) == [[0], [1], [2]]
+
+
+def test_groups_are_joined_by_their_mean_weights():
+    a, b, c = (0, "x"), (1, "far above usual"), (2, "y")
+    assert _mean([{a: 1.0}, {c: 1.0}, {a: 0.5, b: 0.5}], [0, 2]) == {a: 0.75, b: 0.25}
+
+    def joined(weight):
+        """Return what two groups become, of which the second has this weight in common with the first."""
+        weights = [{a: 0.6, b: 0.4}] * 2 + [{a: weight, c: 1.0 - weight}] * 2
+        return list(_said([[0, 1], [2, 3]], weights, lambda members: ("said",)))
+
+    assert joined(0.4) == [([0, 1], ("said",)), ([2, 3], ("said",))]
+    assert joined(0.5) == [([0, 1, 2, 3], ("said",))]
+
+
+def test_groups_that_share_nothing_that_can_be_said_stay_apart():
+    weights = [{(0, "x"): 1.0}] * 4
+    found = _said([[0, 1], [2, 3]], weights, lambda members: ("said",) if members == [0, 1] else ())
+    assert list(found) == [([0, 1], ("said",)), ([2], ()), ([3], ())]
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +99,20 @@ def test_a_reason_that_few_rows_of_a_group_have_is_not_shared(table):
     rows.iloc[0, 0] = "Atlantis"
     (group,) = [group for group in detector.explain(rows).groups() if len(group) > 1]
     assert not any("Atlantis" in reason for reason in group.reasons)
+
+
+def test_two_thirds_of_a_group_share_a_reason(table):
+    encoding = RGLD.fast(random_state=0).fit(table).model_.encoding
+    assert _rows_sharing(encoding, 1, {"far above usual": [0, 1, 2, 3]}, 6) == [0, 1, 2, 3]
+    assert _rows_sharing(encoding, 1, {"far above usual": [0, 1, 2], "far below usual": [3, 4, 5]}, 6) == []
+    assert _rows_sharing(encoding, 1, {"far above usual": [0]}, 1) == [], "one row shares nothing"
+
+
+def test_a_second_value_is_named_if_it_is_rare_and_two_rows_have_it(table):
+    encoding = RGLD.fast(random_state=0).fit(table).model_.encoding
+    assert _rows_sharing(encoding, 0, {"Zug": [0, 2, 4], "Visp": [1, 3]}, 5) == [0, 1, 2, 3, 4]
+    assert _rows_sharing(encoding, 0, {"Zug": [0, 1, 2, 3], "Visp": [4]}, 5) == [0, 1, 2, 3]
+    assert _rows_sharing(encoding, 0, {"Zug": [0, 1], "Bern": [2, 3]}, 4) == []
 
 
 # The words.
