@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 pytest.importorskip("typer", reason="the command needs the extra 'cli'")
 
+from rgld import ParameterError
 from rgld.cli import _lines
 from rgld.cli._files import open_table
-from rgld.cli._lines import row_lines
+from rgld.cli._lines import RowIds, row_lines
 from rgld.cli._options import Reading
 
 from .command import rgld
@@ -95,12 +96,34 @@ def test_other_files_have_row_indices(tmp_path):
     assert pl.read_csv(out.encode())["row"].to_list() == list(range(50))
 
 
+@pytest.mark.parametrize("block", [1, 2, 3, 2**22])
+def test_a_row_whose_last_cell_is_empty_is_not_empty(tmp_path, monkeypatch, block):
+    monkeypatch.setattr(_lines, "LINE_BLOCK_BYTES", block)
+    (tmp_path / "t.csv").write_text("a,b\n1,\n,\n2,3\n")
+    with open_table(str(tmp_path / "t.csv"), Reading()) as file:
+        assert row_lines(file.path, file.csv).tolist() == [2, 4]
+
+
+def test_a_file_without_column_names_begins_with_a_row(tmp_path):
+    (tmp_path / "t.csv").write_text("1,2\n3,4\n5,6\n")
+    with open_table(str(tmp_path / "t.csv"), Reading(no_header=True)) as file:
+        assert row_lines(file.path, file.csv).tolist() == [1, 2, 3]
+
+
 def test_rows_that_lines_cannot_tell_have_indices(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n3,4\n")
+    with open_table(str(tmp_path / "t.csv"), Reading()) as file:
+        ids = RowIds(file).of_all(2)
+        assert ids.name == "line" and ids.to_list() == [2, 3]
+        ids = RowIds(file).of_all(3)
+        assert ids.name == "row" and ids.to_list() == [0, 1, 2]
+        with pytest.raises(ParameterError, match="pass --id as well"):
+            RowIds(file).of_all(3, are_asked_for=True)
+
+
+def test_a_stray_quotation_mark_is_named_by_its_line(tmp_path):
     rng = np.random.default_rng(0)
     lines = ["a,b", *(f"{x:.3f},5{'' if i else chr(34)} inch" for i, x in enumerate(rng.normal(size=50)))]
     (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
-    code, out, error = rgld("score", tmp_path / "t.csv", "--out", "-", "-q")
-    if code == 0:  # polars reads a stray quotation mark as itself
-        assert pl.read_csv(out.encode()).columns[0] == "row"
-        code, _, error = rgld("explain", tmp_path / "t.csv", "--row", 3)
-    assert code == 2 and error.count("\n") == 1
+    code, _, error = rgld("score", tmp_path / "t.csv", "--out", "-", "-q")
+    assert code == 2 and "line 2 has a quotation mark that does not belong there" in error and error.count("\n") == 1

@@ -131,11 +131,12 @@ def test_standard_output_is_written_to(tmp_path, path, to):
 print("before")
 write_whole({path!r}, "content\\n")
 print("after")"""
+    buffered = {**os.environ, "PYTHONUNBUFFERED": ""}  # else nothing printed before could come too late
     if to == "pipe":
-        written = subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.PIPE).stdout
+        written = subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.PIPE, env=buffered).stdout
     else:
         with open(tmp_path / "out", "wb") as file:
-            subprocess.run([sys.executable, "-c", code], check=True, stdout=file)
+            subprocess.run([sys.executable, "-c", code], check=True, stdout=file, env=buffered)
         written = (tmp_path / "out").read_bytes()
     assert written == b"before\ncontent\nafter\n"
 
@@ -304,6 +305,14 @@ def test_of_several_writers_of_a_new_file_one_succeeds(tmp_path, monkeypatch, ha
     assert len(results) == 1
     assert Path(tmp_path / "file").read_text() == str(results[0])
     assert os.listdir(tmp_path) == ["file"]
+
+
+def test_an_unfinished_file_is_announced_before_it_is_there(tmp_path, monkeypatch):
+    begun = []
+    monkeypatch.setattr(atomic, "on_begin", lambda path: begun.append((path, path.exists())))
+    with written_beside(tmp_path / "file") as beside:
+        beside.write_bytes(b"content")
+    assert begun == [(beside, False)] and not beside.exists()
 
 
 def test_what_appears_while_a_file_is_written_is_not_replaced(tmp_path):
