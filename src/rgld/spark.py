@@ -51,8 +51,8 @@ def fit(df: Any, detector: RGLD | None = None, **parameters: Any) -> RGLD:
     """Return a detector fitted on a Spark DataFrame.
 
     The fit makes several passes over the table (docs/scale.md lists them), so `persist` it first if the cluster has the
-    memory. The table must have the same partitions with the same rows in the same order every time: files have, and
-    what is cached has; a table that was just shuffled (a join, `repartition`) has not, and must be cached or written.
+    memory. The table must have the same partitions with the same rows in the same order every time, as files and cached
+    tables have. A table that was just shuffled (a join, `repartition`) has not: cache or write it first.
 
     Parameters
     ----------

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from .two_samples import shares_p_value
 
 MIN_OFTEN_ROWS, MIN_OFTEN_FRACTION, MIN_OFTEN_FACTOR = 5, 0.01, 10.0
-"""Without held-out rows, a relation is broken often if so many rows and such a fraction of them break it, so many times
-as often as in training."""
+"""Without held-out rows, a relation is broken often if at least so many rows break it, which are at least this fraction
+of the rows and at least so many times the fraction of the training rows."""
 
 LONGEST_RELATION = 120
 """Characters of a relation in a reason: a longer sum is not read."""

@@ -130,7 +130,7 @@ class _Stack(NamedTuple):
     squares: Float64s
     """... their squares, shape (G, m, C) ..."""
     projected: Float64s
-    """... they, projected, times -2, shape (G, r, C) ..."""
+    """... the same rows after the projection, times -2, shape (G, r, C) ..."""
     lengths: Float64s
     """... and their squared lengths after the projection, shape (G, 1, C)."""
     added_variance: Float64s

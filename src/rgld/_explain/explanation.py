@@ -61,8 +61,8 @@ class Explanation:
     """Names of the d columns of the table."""
     contributions: Float64s
     """Shape (n, d), never negative: what each column adds to the evidence, see docs/explanations.md. The sum of a row
-    is its mean evidence over all views. A gap that is new, or a date of another age, adds 1 and the largest of them: it
-    comes first."""
+    is its mean evidence over all views. A column with a new gap, or with a date of another age, comes first: it gets 1
+    more, and the row's largest contribution."""
     anomaly_score: Float64s
     """Shape (n,), as the next three."""
     global_score: Float64s | None

@@ -10,8 +10,8 @@ itself). Its weights are its contributions, divided by their sum. Two rows share
 
 Rows are taken in order. A row joins the group whose first row it overlaps most with, if the overlap is at least
 `MIN_OVERLAP`; else it begins a group of its own. Then groups whose mean weights overlap as much are joined in the same
-way: the first row of a group may be the only one with one more reason. A group of rows that share nothing that can be
-said in words is none.
+way: the first row of a group may be the only one with one more reason. Rows that share
+nothing that can be said in words are no group.
 """
 
 from collections import defaultdict

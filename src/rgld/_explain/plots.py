@@ -84,7 +84,7 @@ def _axes(ax: Any, size: tuple[float, float]) -> Any:
 
 
 def _clean(ax: Any, *, left: bool) -> None:
-    """Leave out lines that say nothing."""
+    """Remove the lines of the frame that carry no information."""
     for side in ("top", "right", *(("left",) if left else ())):
         ax.spines[side].set_visible(False)
     ax.tick_params(length=0 if left else 3)

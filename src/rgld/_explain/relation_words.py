@@ -23,7 +23,7 @@ TIMED = ("time", "duration")
 """Kinds whose cells are in seconds."""
 SECONDS_PER_DAY = 86_400.0
 GIVEN_WORD = "given"
-"""What a number or date is that is not missing, if only this matters."""
+"""What is said of a number or a date if it only matters that it is not missing."""
 WITHIN = "99 %"
 """The fraction of the training rows that keep within the distance that is named."""
 
@@ -115,7 +115,7 @@ def _factor(logarithm: float) -> str:
 
 
 def _is_equal(names: Names, i: int) -> bool:
-    """Tell whether the relation of numbers leaves nothing open but rounding."""
+    """Tell whether the two sides of a relation of numbers are equal up to rounding."""
     numbers = names.relations.numbers
     return bool(numbers.within[i] <= ROUNDING_IN_LIMITS * numbers.limit[i])
 

@@ -22,9 +22,9 @@ STANDARD_OUTPUT = 1
 PRIVATE = 0o600
 """The mode of a file that its owner alone can read and write."""
 ANYONE = 0o666
-"""The mode that a new file is asked for with; the system takes the bits of the umask away."""
+"""The mode of a new file before the system removes the bits of the umask."""
 NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
-"""What file systems say that have no hard links."""
+"""Error numbers of file systems that have no hard links."""
 
 on_begin: Callable[[Path], None] | None = None
 """Called with the path of every unfinished file. A killed process removes nothing: a second process that knows the
@@ -35,8 +35,8 @@ paths can do it."""
 def written_beside(path: str | os.PathLike[str], *, replace: bool = True) -> Iterator[Path]:
     """Yield a path to write to. When the block ends, the file takes its place; if the block fails, it is removed.
 
-    A file that is replaced passes its mode and, where possible, its owner on. With `replace=False`, a file that is
-    there, or that another process writes in the meantime, stays: `FileExistsError`.
+    The new file gets the mode of the file that it replaces and, where possible, its owner. With `replace=False`, no
+    file is replaced, not even one that another process has written in the meantime: `FileExistsError`.
     """
     if is_written_through(path):
         with _copied_to(path) as copy:

@@ -19,17 +19,17 @@ from .layout import group_of
 from .tensors import Arrays
 
 LARGEST_ANGLE = 1e37
-"""Angles of random features, at the largest scaled values and the smallest bandwidth: below float32's infinity."""
+"""The largest angle of a random feature, for the largest scaled values: float32 can still hold it."""
 
 LARGEST_LOGARITHM = 100.0
-"""Logarithms of distances: wider than those of the smallest bandwidth and of the farthest reference."""
+"""The largest logarithm of a distance, positive or negative: no bandwidth is so small, and no reference so far."""
 
 ROUNDED = 0.9
-"""A value that a fit keeps above a limit was rounded: it must be above this fraction of the limit."""
+"""A fit keeps some values above a limit, then rounds them: in a file they must be above this fraction of the limit."""
 
 
 def check_values(header: Header, arrays: Arrays) -> None:
-    """Check all that can be told without the model."""
+    """Check the values as far as this is possible before the model is put together."""
     for name, described, _, lengths in header.arrays:
         array = arrays[name]
         _require(name, (array >= described.low) & (array <= described.high))  # false for NaN

@@ -44,9 +44,7 @@ CHECKS: Mapping[str, Callable[[Any], bool]] = {
     "counts": lambda v: _is_list(v) and all(type(n) is int and 0 < n <= MAX_ROWS for n in v),
     "rest": lambda v: type(v) is float and 0.0 <= v <= MAX_ROWS,
 }
-"""What each field of a `Column` must be."""
-SAVED_FIELDS = tuple(CHECKS)
-"""The fields of a `Column` that a file holds: what a hint says is of use when the model is fitted, not later."""
+"""What each field of a `Column` must be. A hint is of use only when the model is fitted: no file holds it."""
 
 MAX_SAVED_NA_VALUES = 100
 """Values of a column that the user may say mean missing."""

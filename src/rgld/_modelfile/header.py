@@ -40,17 +40,17 @@ HEADER_KEYS = {
 SETTINGS_BEFORE_2 = {"aggregation": "rank", "local_weight": 0.5}
 PARAMETERS_BEFORE_2 = {"projection": "gaussian", **SETTINGS_BEFORE_2, "columns": None, "calibration_fraction": 0.0}
 SIZES_BEFORE_2 = {"n_sample_rows": 0, "n_sample_views": 0, "n_calibration": 0}
-"""What files of version 1 do not say, at the value that they mean."""
+"""What files of version 1 do not hold, with the values that these files stand for."""
 
 PARAMETERS_BEFORE_3 = {"max_features": None, "global_score": "support", "ridge": 0.02, "whitening": 0.0, "trim": 0.0}
 SIZES_BEFORE_3 = {"n_leverage_views": 0, "leverage_dim": 0, "n_cosines": 0}
-"""What files of versions 1 and 2 do not say."""
+"""The same for files of versions 1 and 2."""
 
 PARAMETERS_BEFORE_4 = {"relations": False}
 SIZES_BEFORE_4 = {"n_relation_rows": 0}
-"""What files of versions 1 to 3 do not say."""
+"""The same for files of versions 1 to 3."""
 OPTIONAL_PARAMETERS = {"na_values": None}
-"""What files of some versions do not say, whichever version they have."""
+"""What a file of any version may leave out, with the value that it then stands for."""
 
 
 @dataclass(frozen=True)

@@ -118,7 +118,7 @@ def load_detector(path: str | PathLike[str]) -> SavedDetector:
 
 
 def _add_newer_arrays(header: Header, arrays: Arrays) -> None:
-    """Add the arrays that a file of an old version does not hold, at the values that it means."""
+    """Add the arrays that a file of an old version does not hold, with the values that it stands for."""
     for array in header.arrays:
         if array.description.since > header.version:
             arrays[array.name] = np.full(array.spec.shape, array.description.before, array.spec.dtype.newbyteorder("="))

@@ -17,13 +17,13 @@ from .._threshold import MAX_CALIBRATION_ROWS
 from ..exceptions import ModelFileError
 
 MAX_ROWS = 2**40
-"""More training rows than any table has; far beyond, ranks would round to 1."""
+"""Training rows: more than any table has. With far more, ranks would round to 1."""
 MAX_SIZE = 2**31 - 1
-"""Any other size."""
+"""The largest value of any other size."""
 MAX_COLUMNS = 2**20
 """Columns of a table. A header has no room to name more, and a column without a name takes memory too."""
 MAX_PROJECTION_DIM = 1024
-"""The parameter's limit."""
+"""The largest `projection_dim` that a detector takes."""
 MAX_NUMBERS = 2**26
 """Numbers in the largest array that scoring or `partial_fit` makes: 512 MiB. A small file must not take more memory."""
 MIN_NUMBERS_PER_VIEW = 2**12
@@ -121,7 +121,7 @@ def _scoring_numbers(sizes: Sizes) -> int:
 
 
 def check_explaining_budget(sizes: Sizes, n_scalings: int) -> None:
-    """Raise if explanations, which scale the kept rows in every way, would make much more of them than a file holds.
+    """Raise if the kept rows would take much more memory in explanations, which hold them in all scalings.
 
     There are five different scalings. A forged file may repeat one 64 times.
     """

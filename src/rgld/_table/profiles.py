@@ -19,10 +19,11 @@ from .encoding import Column, Encoding, read_values
 from .table import MatrixTable, Table
 
 MAX_PROFILED_ROWS, MIN_PROFILED_ROWS = 4096, 1024
-"""Rows that a profile is made of: of more, some chosen at random, fewer in wide tables. A distribution is then known to
-about 2 %, or 4 %: what a test of some hundred new rows can tell, and a fit takes hardly longer for it."""
+"""A profile is made of at most this many rows, chosen at random; of fewer in wide tables. A distribution is then known
+to about 2 %, in the widest tables 4 %. A test of some hundred new rows cannot tell more, and the fit takes hardly
+longer."""
 MAX_CELLS = 2**17
-"""Of wide tables so few rows that they have at most this many cells, but not fewer than the second."""
+"""The rows that profiles are made of have at most this many cells, unless they would be fewer than the second."""
 MAX_KNOTS = 129
 """Knots of a column: values at even steps in rank, the smallest and the largest among them ..."""
 MIN_KNOTS = 17

@@ -68,8 +68,8 @@ def _stands_apart(value: float, count: int, others: Float64s, counts: Indices, *
     typical = value in TYPICAL_DATES if are_dates else _is_typical(value, others)
     if count < max(MIN_TIMES, MIN_FRACTION * n) or (count > MAX_SENTINEL_FRACTION * n and not typical):
         return False
-    is_nothing = value == 0.0 and not are_dates  # none of something is a quantity
-    if is_nothing or count < MIN_TIMES_AS_OFTEN * counts.mean():
+    is_zero = value == 0.0 and not are_dates  # 0 is a usual quantity: none of something
+    if is_zero or count < MIN_TIMES_AS_OFTEN * counts.mean():
         return False
     ranks = np.cumsum(counts)
     low, high = (others[np.searchsorted(ranks, q * ranks[-1])] for q in (0.25, 0.75))

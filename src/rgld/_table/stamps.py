@@ -31,7 +31,8 @@ MIN_PLAIN_MONTHS = 12
 """Different numbers that must all be months, such as 202406, if the name of the column says nothing of time: of other
 numbers of this size, one in eight is a month."""
 MIN_CLOCK_VALUES = 24
-"""Different numbers that must all be times of day: of other numbers up to 2400, one in 40 % has no such minutes."""
+"""Different numbers that must all be times of day. Of other numbers up to 2400, 40 % are none: their last two digits
+are above 59."""
 NOON_DIGITS = 1200.0
 
 

@@ -20,8 +20,6 @@ CURRENCIES = frozenset(
 )
 """Units that may stand before a number. Other words before a number make it a name: shop 12, Lot 7."""
 MAX_UNIT_LENGTH = 12
-MAX_STYLED_STRINGS = 10_000
-"""Strings that the unit is looked for in; if there are more, a part of them."""
 
 _SIGN = r"[+-]?\s?"
 _DECIMALS = re.compile(rf"{_SIGN}(\d+|\d{{1,3}}([.'’ \u00a0\u202f]\d{{3}})+)?,\d+([eE][+-]?\d+)?", re.ASCII)

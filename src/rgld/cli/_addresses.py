@@ -1,4 +1,4 @@
-"""Addresses of databases: which paths are one, and how one is shown without its password."""
+"""Addresses of databases: which paths are addresses, and how an address is shown without its password."""
 
 import re
 

@@ -24,7 +24,7 @@ ALWAYS_UNPACKED_BYTES = 2**30
 MAX_RATIO = 1000
 """A larger one may be at most this many times its packed size: rows that differ do not compress better."""
 NUMPY_COMPRESSIONS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
-"""Of these, Python unpacks as much as is asked for. Of others it unpacks all at once: 80 MB to read one header."""
+"""Compressions that Python unpacks only as far as asked. It unpacks others as a whole: 80 MB to read one header."""
 
 
 def check_inflation(packed: int, unpacked: int, shown: str) -> None:

@@ -64,7 +64,8 @@ def fit_on_dask(paths: Sequence[str], fitting: Fitting, detector: Detector, addr
 
 
 def _fit_frame(frames: Iterator[Any], fitting: Fitting, detector: Detector) -> Detector:
-    """Fit a detector on the workers of the current Dask client; if numbers are none, on the next frame."""
+    """Fit a detector on the workers of the current Dask client. If a column of numbers holds something else, try the
+    next frame."""
     import rgld.dask
 
     estimator = _estimator(detector)

@@ -76,7 +76,8 @@ class Driver(ABC):
 
     @abstractmethod
     def found(self, name: str) -> set[Any]:
-        """Return what tells the tables and views apart that this name may mean; nothing if there is none."""
+        """Return the tables and views that this name may mean, each by something that no other has; none if there is
+        none."""
 
     @abstractmethod
     def write(self, frame: pl.DataFrame, name: str, *, replace: bool) -> None:

@@ -1,7 +1,7 @@
 """Column names of CSV files: whether the first line holds them, and which lines before it are a title.
 
-In: the first rows of a file, as lists of cells. Out: decisions, each only where it is plain. What is not plain is read
-as the names of columns, as in most files.
+In: the first rows of a file, as lists of cells. Out: decisions. In doubt, the first line is taken for the column
+names, as in most files.
 """
 
 import re

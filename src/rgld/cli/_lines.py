@@ -38,8 +38,8 @@ class RowIds:
         return pl.Series("line", self._lines[start : start + n])
 
     def of_all(self, n_rows: int, *, are_asked_for: bool = False) -> pl.Series:
-        """Return the names of all rows. They are indices if the rows cannot be told from the lines, as with a stray
-        quotation mark; if the user named rows by their lines, this is an error."""
+        """Return the names of all rows. They are indices if the lines do not give as many rows as were read; if the
+        user named rows by their lines, this is an error."""
         if self._lines is not None and len(self._lines) != n_rows:
             if are_asked_for:
                 raise ParameterError("--row: the rows of this file cannot be told by their lines: pass --id as well.")

@@ -35,9 +35,9 @@ MAX_WAIT_SECONDS = 60.0
 WAIT_STEP_SECONDS = 0.1
 MAX_RUN_REASONS = 5
 MAX_WATCHED_ROWS = 2**53
-"""Rows of all tables together: beyond, floats do not count any more."""
+"""Rows of all tables together: from here on, a float cannot count one by one."""
 MAX_LOG_WEALTH = 1e12
-"""Of a wealth, up or down: no run comes near it, and nothing overflows."""
+"""Logarithms of a wealth are between minus this and this. No run comes near it, and no sum of them overflows."""
 
 
 @dataclass

@@ -34,16 +34,14 @@ from .models import Models, Served
 from .problems import RequestError
 
 FEW_CELLS = 512
-"""Up to this many bytes of a body divided by eight count as few cells: read and scored at once."""
+"""A body of up to eight bytes for each of so many cells is short: its rows are scored in the thread that answers."""
 SECONDS_BETWEEN_RELOADS = 2.0
 """How often the model files are looked at."""
-MAX_TOP = 1000
-"""Rows that `/v1/explain` can be asked to choose from the top; how many are explained is limited by `Limits`."""
 MAX_DESCRIBED_VALUES = 20
 """Values of a category that `/v1/model` lists."""
 Result = TypeVar("Result")
 ReportWriter = Callable[[Detector, Table, Float64s | None, Check], bytes]
-"""Makes the page of a table that was read: of a detector, the table, p-values and a check."""
+"""Makes the report of a table as bytes. It is given the detector, the table, its p-values and its check."""
 
 
 class Endpoints:

@@ -29,8 +29,8 @@ HEADERS = (
     (b"x-frame-options", b"DENY"),
 )
 LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
-"""Host names that a server on the loopback device answers to. A page on the web that gives its own name the address
-127.0.0.1 would have another one."""
+"""Host names that a server on the loopback device answers to. A page on the web could give its own name the address
+127.0.0.1 and ask this server; its requests have that other name, and are refused."""
 
 
 def is_loopback(host: str) -> bool:
@@ -143,7 +143,7 @@ class Gate:
         if self._token is not None and path not in OPEN:
             given = headers.get(b"authorization", b"")
             scheme, _, token = given.partition(b" ")
-            # Both are compared, in constant time: neither the length of the time nor the order tells anything.
+            # Both are always compared, and the token in constant time: how long an answer takes tells nothing of it.
             if not (hmac.compare_digest(token.strip(), self._token) & (scheme.lower() == b"bearer")):
                 raise RequestError(
                     401,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Limits:
-    """The most that one request may bring, and how many requests may be under way."""
+    """How much one request may hold, and how many requests may be under way."""
 
     body_bytes: int = 32 * 2**20
     """Bytes of a body, as it is sent."""
@@ -18,8 +18,8 @@ class Limits:
     explained_rows: int = 100
     """Rows explained in one request: an explanation takes a hundred times as long as a score."""
     requests: int = 64
-    """Most requests that are worked on at once."""
+    """Requests that may be under way at once."""
     body_seconds: float = 20.0
     """Time in which a body must have arrived ..."""
     header_seconds: float = 10.0
-    """... and the lines before it."""
+    """... and time for the lines before the body."""

@@ -44,7 +44,7 @@ class Metrics:
             registry=self._registry,
         )
 
-        # To find a counter by its labels takes longer than to count.
+        # Kept here: to find a counter by its labels takes longer than to count.
         self._counter_of = cache(lambda endpoint, status: self._requests.labels(endpoint, str(status)))
         self._times_of = cache(self._seconds.labels)
 
