@@ -161,7 +161,7 @@ class BrokenByRow:
                 found[row].append((broken.kind, broken.place, evidence))
         strengths = {kind: getattr(model.relations, part).strength for kind, part in FIELDS_OF_KINDS.items()}
         for own in found:
-            # Of the same evidence first an order, which is the plainest, then the stronger relation.
+            # Of relations with about the same evidence, the strongest comes first.
             own.sort(key=lambda one: (-round(one[2], 2), -strengths[one[0]][one[1]]))
         return cls(model, cells, tuple(map(tuple, found)))
 
