@@ -373,9 +373,8 @@ def _fitted(cells: Cells, target: Feature, partners: list[Feature], some: Indice
         present = _present([target, *partners])
         if not partners or len(present) < MIN_SOLVED_ROWS + MIN_ROWS_PER_TERM * len(partners):
             return None
-        y = target.scaled[present]
-        x = np.array([partner.scaled[present] for partner in partners])
-        weights, rest = _least_squares(y, x)
+        y, *x = (own.scaled if len(present) == len(own.scaled) else own.scaled[present] for own in (target, *partners))
+        weights, rest = _least_squares(y, np.array(x))
         near = distance(rest, NEAR_FRACTION)
         if near > MAX_SPREAD * target.near:
             return None
@@ -406,7 +405,7 @@ def _least_squares(y: Float64s, x: Float64s) -> tuple[Float64s, Float64s]:
         rest -= middle(rest)
         if not is_last:
             kept = np.flatnonzero(_inner(np.abs(rest)))
-            chosen, wanted = design[kept], y[kept]
+            chosen, wanted = design.take(kept, axis=0), y[kept]
     return solution[1:].astype(np.float64), rest
 
 
