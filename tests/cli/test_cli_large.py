@@ -158,7 +158,7 @@ BAD = {
 
 @pytest.mark.parametrize("what", BAD)
 def test_what_is_wrong(folder, what, monkeypatch):
-    if "Spark" in what:
+    if "--spark" in BAD[what][0]:
         pytest.importorskip("pyspark", reason="PySpark is not installed")
     distributed = pytest.importorskip("dask.distributed", reason="Dask is not installed")
     client = distributed.Client
