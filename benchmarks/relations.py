@@ -403,6 +403,11 @@ def print_accuracy(adbench: Path, tables: Path) -> None:
         print(f"| {run.COLLECTIONS[collection]} | {len(found)} | {means} |", flush=True)
 
 
+def correlated(n: int, d: int, rng: np.random.Generator) -> np.ndarray:
+    """Return a table in which every column follows from eight hidden ones, with noise: the slow case."""
+    return rng.normal(size=(n, 8)) @ rng.normal(size=(8, d)) + rng.normal(size=(n, d))
+
+
 def print_times(tables: dict[str, pl.DataFrame]) -> None:
     """Print seconds of the processor to fit and score on one thread: the best of five runs (of a long table, one)."""
     rng = np.random.default_rng(0)
@@ -410,6 +415,10 @@ def print_times(tables: dict[str, pl.DataFrame]) -> None:
         "telco": tables.get("telco"),
         "made, 7000 x 20": made(7000)[:, :20],
         "normal, 7000 x 20": rng.normal(size=(7000, 20)),
+        "correlated, 7000 x 60": correlated(7000, 60, rng),
+        "flags and correlated, 7000 x 400": np.hstack(
+            [correlated(7000, 200, rng), (rng.random((7000, 200)) < rng.random(200)).astype(float)]
+        ),
         "made, 1000000 x 20": made(1_000_000)[:, :20],
     }
     print("\n| table | without relations, s | with, s | ratio |\n|---|---|---|---|")

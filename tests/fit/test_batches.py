@@ -172,7 +172,7 @@ def test_a_word_among_the_numbers_of_one_batch():
     found = RGLD(random_state=0).fit_batches([frame[:2500], frame[2500:5000], dirty])
     number = found.columns_[0]
     assert number.kind == "number" and number.gap_share == pytest.approx(1 / 6000)
-    assert number.note == "1 values are not numbers and count as missing, such as 'unknown'"
+    assert number.note == "1 value is not a number and counts as missing: 'unknown'"
     whole = RGLD(random_state=0).fit(pd.concat([frame[:5000], dirty]))
     assert spearmanr(found.anomaly_score(frame), whole.anomaly_score(frame))[0] > 0.999
 

@@ -92,9 +92,9 @@ def test_nine_values_in_ten_decide():
     texts = [str(i * 1.5) for i in range(9)]
     column = reading([*texts, "unknown"])
     assert column.kind == "number" and column.gap_share == 0.1
-    assert column.note == "1 values are not numbers and count as missing, such as 'unknown'"
+    assert column.note == "1 value is not a number and counts as missing: 'unknown'"
     assert reading([*texts[1:], "unknown", "x"] * 3).kind == "category"
-    assert reading([*["2024-05-01", "2024-05-02", "2024-05-03"] * 3, "soon"]).note.startswith("1 values are not dates")
+    assert reading([*["2024-05-01", "2024-05-02", "2024-05-03"] * 3, "soon"]).note.startswith("1 value is not a date")
     assert reading([None] * 90 + [*texts, "unknown"]).kind == "number", "of the values, not of the rows"
 
 

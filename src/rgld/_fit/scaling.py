@@ -116,7 +116,7 @@ def _median(values: Float64s) -> float:
 
 
 def _quantile(values: Float64s, rank: float) -> float:
-    """Return a quantile of finite numbers: that of `np.quantile`, to the bit, which takes 0.1 ms."""
+    """Return a quantile of finite numbers: that of `np.quantile`, to the bit, without its checks of arrays."""
     ordered = np.sort(values)
     place = (len(ordered) - 1) * rank
     low = int(place)

@@ -14,7 +14,7 @@ from .._arrays import Indices
 from ..exceptions import TableError
 from . import cells, codes
 from .columns import RawColumn, as_strings, at_places
-from .encoding import KIND_PLURALS, MAX_LISTED_VALUES, Column, numbers_of_strings
+from .encoding import KIND_PLURALS, KIND_SINGULARS, MAX_LISTED_VALUES, Column, numbers_of_strings
 from .infer_numbers import Learned, boolean_if_binary, learn_numbers, stamps_of
 from .styles import find_style
 from .summary import ColumnSummary
@@ -46,10 +46,11 @@ def learn_strings(raw: RawColumn, asked: str | None, summary: ColumnSummary | No
         )
     if len(unread):
         first = cells.quoted(min(strings[i] for i in unread))
-        note = (
-            f"{counts[unread].sum():,} values are not {KIND_PLURALS[column.kind]} and count as missing, such as {first}"
-        )
-        column = replace(column, note=note, n_unread=int(counts[unread].sum()))
+        n_unread = int(counts[unread].sum())
+        many = f"{n_unread:,} values are not {KIND_PLURALS[column.kind]} and count as missing, such as {first}"
+        one = f"1 value is not {KIND_SINGULARS[column.kind]} and counts as missing: {first}"
+        note = one if n_unread == 1 else many
+        column = replace(column, note=note, n_unread=n_unread)
     if asked is None and column.kind == "number":
         column = boolean_if_binary(column, values)
     sampled = at_places(numbers_of_strings(column, raw.strings), raw.values.astype(np.int64))
