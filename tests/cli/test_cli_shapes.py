@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from rgld.cli._files import open_table
-from rgld.cli._header import has_names, n_title_rows
+from rgld.cli._header import first_row_has_names, n_title_rows
 from rgld.cli._options import Fitting, Reading
 from rgld.exceptions import ParameterError, TableError
 
@@ -62,13 +62,13 @@ def test_a_file_without_column_names(tmp_path):
 )
 def test_names_or_a_row(first, expected):
     body = [[str(i), str(20 + i % 40), "admin" if i % 2 else "services"] for i in range(30)]
-    assert has_names([first, *body]) is expected
+    assert first_row_has_names([first, *body]) is expected
 
 
 def test_texts_that_come_again_are_a_row():
     body = [["admin", "blue", "yes"], ["services", "red", "no"]] * 9
-    assert not has_names([["admin", "red", "yes"], *body])
-    assert has_names([["job", "colour", "paid"], *body])
+    assert not first_row_has_names([["admin", "red", "yes"], *body])
+    assert first_row_has_names([["job", "colour", "paid"], *body])
 
 
 def test_repeated_names_tell_of_no_header(tmp_path):
