@@ -6,7 +6,8 @@ import pytest
 
 from rgld import RGLD, load
 from rgld._explain.groups import _mean, _members, _rows_sharing, _said
-from rgld._explain.words import Value, reason, shared_reason, uncommon, usual_range, way
+from rgld._explain.kept_columns import kept_columns
+from rgld._explain.words import Value, reason, shared_reason, uncommon, way
 
 
 def test_rows_join_the_group_they_overlap_with():
@@ -118,31 +119,29 @@ def test_a_second_value_is_named_if_it_is_rare_and_two_rows_have_it(table):
 # The words.
 
 
-def encoding_of(frame):
-    detector = RGLD.fast(random_state=0).fit(frame)
-    return detector.model_.encoding, detector.model_.kept_rows.rows
+def kept_of(frame):
+    return kept_columns(RGLD.fast(random_state=0).fit(frame).model_)
 
 
 def test_ways():
     frame = pd.DataFrame({"x": [None, *np.arange(99.0)], "c": ["a", "b"] * 50})
-    encoding, kept = encoding_of(frame)
-    usual = usual_range(encoding, 0, kept)
-    low, high = usual
-    assert way(encoding, 0, Value(high + 1, "?"), usual) == "above usual"
-    assert way(encoding, 0, Value(high + 2 * (high - low), "?"), usual) == "far above usual"
-    assert way(encoding, 0, Value(low - 1, "?"), usual) == "below usual"
-    assert way(encoding, 0, Value(50.0, "50"), usual) == "50"
-    assert way(encoding, 0, Value(np.nan, ""), usual) == ""
-    assert way(encoding, 1, Value(np.nan, "b"), usual_range(encoding, 1, kept)) == "b"
+    kept = kept_of(frame)
+    low, high = kept[0].usual
+    assert way(kept, 0, Value(high + 1, "?")) == "above usual"
+    assert way(kept, 0, Value(high + 2 * (high - low), "?")) == "far above usual"
+    assert way(kept, 0, Value(low - 1, "?")) == "below usual"
+    assert way(kept, 0, Value(50.0, "50")) == "50"
+    assert way(kept, 0, Value(np.nan, "")) == ""
+    assert way(kept, 1, Value(np.nan, "b")) == "b"
 
 
 def test_far_is_said_if_all_are():
     frame = pd.DataFrame({"x": np.sqrt(np.arange(10_000.0))[::100], "y": np.arange(100.0) % 7})
-    encoding, kept = encoding_of(frame)
-    low, high = (f"{bound:.4g}" for bound in usual_range(encoding, 0, kept))
+    kept = kept_of(frame)
+    low, high = (f"{bound:.4g}" for bound in kept[0].usual)
     both = [Value(110.0, "110"), Value(900.0, "900")]
-    assert shared_reason(encoding, 0, both, kept) == f"x from 110 to 900, above usual (usually {low} to {high})"
-    assert shared_reason(encoding, 0, both[:1] * 3, kept) == f"x 110 is above usual (usually {low} to {high})"
+    assert shared_reason(kept, 0, both) == f"x from 110 to 900, above usual (usually {low} to {high})"
+    assert shared_reason(kept, 0, both[:1] * 3) == f"x 110 is above usual (usually {low} to {high})"
 
 
 def test_values_seen_once_are_one_way():
@@ -177,12 +176,10 @@ def test_rows_that_share_nothing_that_can_be_said_are_no_group():
 def test_a_value_may_come_unusually_often():
     rng = np.random.default_rng(4)
     customers = [f"c{i}" for i in rng.integers(0, 500, 1960)] + ["big"] * 40
-    encoding = (
-        RGLD(random_state=0).fit(pd.DataFrame({"customer": customers, "x": rng.normal(size=2000)})).model_.encoding
-    )
-    often = reason(encoding, 0, Value(np.nan, "big"), np.empty((0, 2)))
+    kept = kept_of(pd.DataFrame({"customer": customers, "x": rng.normal(size=2000)}))
+    often = reason(kept, 0, Value(np.nan, "big"))
     assert often == "customer 'big' comes unusually often, 40 times in 2,000 rows"
-    seldom = reason(encoding, 0, Value(np.nan, encoding.columns[0].values[-1]), np.empty((0, 2)))
+    seldom = reason(kept, 0, Value(np.nan, kept.encoding.columns[0].values[-1]))
     assert "seen" in seldom and "often" not in seldom
 
 
@@ -190,9 +187,9 @@ def test_an_uncommon_value_is_said_if_nothing_else_can_be():
     rng = np.random.default_rng(5)
     frame = pd.DataFrame({"phone": rng.choice(["yes", "no"], 1000, p=[0.9, 0.1]), "x": rng.normal(size=1000)})
     frame["paid"] = rng.random(1000) < 0.8
-    encoding, kept = (model := RGLD(random_state=0).fit(frame).model_).encoding, model.kept_rows.rows
+    kept = kept_of(frame)
     share = 100 * (frame["phone"] == "no").mean()
-    assert uncommon(encoding, 0, Value(np.nan, "no"), kept) == f"phone 'no' ({share:.0f} % of the rows)"
-    assert uncommon(encoding, 0, Value(np.nan, "yes"), kept) == ""
-    assert uncommon(encoding, 1, Value(0.5, "0.5"), kept) == ""
-    assert uncommon(encoding, 2, Value(0.0, "false"), kept).startswith("paid is false (")
+    assert uncommon(kept, 0, Value(np.nan, "no")) == f"phone 'no' ({share:.0f} % of the rows)"
+    assert uncommon(kept, 0, Value(np.nan, "yes")) == ""
+    assert uncommon(kept, 1, Value(0.5, "0.5")) == ""
+    assert uncommon(kept, 2, Value(0.0, "false")).startswith("paid is false (")

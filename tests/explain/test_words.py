@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from rgld import RGLD
+from rgld._explain.kept_columns import KeptColumns
 from rgld._explain.words import Value, isolation, reason, values_of
 from rgld._table.columns import RawColumn
 from rgld._table.encoding import DAY, Column, Encoding, indicator
@@ -28,7 +29,7 @@ def said(value, seen=EVEN, *, kind="number", name="amount", missing=None, text=N
     sample = np.column_stack((np.zeros(len(seen)), parts))
     cell = Value(float("nan") if isinstance(value, str) else value, "")
     cell = Value(cell.number, value if isinstance(value, str) else text or shown(kind, value, name))
-    return reason(encoding, 1, cell, sample)
+    return reason(KeptColumns(encoding, sample), 1, cell)
 
 
 @pytest.mark.parametrize(

@@ -310,6 +310,9 @@ def _add_views(total: Float64s, stack: _Stack, n_nearest: int, evidence: Float64
         separation += whole == 0
         whole = separation.sum(axis=1, keepdims=True)
     separation *= evidence[:, None, found] / whole
+    if total.shape[1] == 1:  # a single row, as a server explains it: the sums below in one call
+        np.add.at(total[:, 0], stack.features.ravel(), separation.ravel())
+        return
     for features, part in zip(stack.features, separation, strict=True):
         if len(found) == total.shape[1]:
             total[features] += part

@@ -20,9 +20,10 @@ from .._table.gaps import new_gaps
 from .._table.table import Table
 from ..exceptions import ModelFileError
 from . import words
-from .beside import beside_finder
+from .beside import beside_reason
 from .contributions import contributions
 from .groups import Group, group_rows, joined_by_reasons
+from .kept_columns import KeptColumns, kept_columns
 from .notebook import as_html
 from .plots import plot_contributions, plot_scores
 from .relations import BrokenByRow, BrokenRelation
@@ -201,7 +202,6 @@ class Explanation:
         other values.
         """
         row = range(len(self))[row]
-        model = self._model
         broken = self.broken_relations(row)[:n_columns]
         contributed = self.contributions[row]
         order = np.argsort(-contributed, kind="stable")[:n_columns]
@@ -210,15 +210,15 @@ class Explanation:
         ]
         if not chosen:
             return [one.words for one in broken]
-        (values,) = words.values_of(model.encoding, self._table, np.array([row]), chosen)
+        kept = kept_columns(self._model)
+        (values,) = words.values_of(kept.encoding, self._table, np.array([row]), chosen)
         said = [one.words for one in broken]
         for j, value in zip(chosen, values, strict=True):
-            reason = words.reason(model.encoding, j, value, model.kept_rows.rows)
+            reason = words.reason(kept, j, value)
             if words.BESIDE not in reason:
                 said.append(reason)
             elif self._stands_out(row):
-                rows = model.kept_rows.rows
-                said += filter(None, [self._beside(row, j) or words.uncommon(model.encoding, j, value, rows)])
+                said += filter(None, [self._beside(kept, row, j) or words.uncommon(kept, j, value)])
         return said[:n_columns]
 
     def groups(self, rows: Iterable[int] | None = None) -> list[Group]:
@@ -269,10 +269,10 @@ class Explanation:
         what was expected."""
         return self._broken.of_row(range(len(self))[row])
 
-    def _beside(self, row: int, j: int) -> str:
+    def _beside(self, kept: KeptColumns, row: int, j: int) -> str:
         """Return beside which other value the value of column j is unusual; "" if beside no single one."""
         encoded = self._matrix[row].astype(np.float64)
-        return beside_finder(self._model).reason(self._table, encoded, row, j, self.contributions[row])
+        return beside_reason(kept, self._table, encoded, row, j, self.contributions[row])
 
     def kind(self, row: int) -> str:
         """Return how a row stands out: it breaks a relation, has a new gap (a missing value where none was in

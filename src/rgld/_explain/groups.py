@@ -25,6 +25,7 @@ from .._model.model import Model
 from .._table.encoding import Encoding
 from .._table.table import Table
 from . import words
+from .kept_columns import KeptColumns, kept_columns
 from .words import Value
 
 MIN_OVERLAP = 0.5
@@ -63,19 +64,16 @@ def group_rows(model: Model, table: Table, contributions: Float64s, rows: Indice
     """
     columns = _columns_of(contributions[rows], min_fraction)
     used = sorted({j for chosen in columns for j in chosen})
-    cells = words.values_of(model.encoding, table, rows, used) if used else [[] for _ in rows]
+    kept = kept_columns(model)
+    cells = words.values_of(kept.encoding, table, rows, used) if used else [[] for _ in rows]
     values = [dict(zip(used, row, strict=True)) for row in cells]
-    usual = {j: words.usual_range(model.encoding, j, model.kept_rows.rows) for j in used}
     weights: list[Weights] = []
     for i, chosen in enumerate(columns):
         whole = float(contributions[rows[i], chosen].sum())
         weights.append(
-            {
-                (j, words.way(model.encoding, j, values[i][j], usual[j])): float(contributions[rows[i], j]) / whole
-                for j in chosen
-            }
+            {(j, words.way(kept, j, values[i][j])): float(contributions[rows[i], j]) / whole for j in chosen}
         )
-    found = _said(_members(weights), weights, lambda members: _shared(model, members, weights, values))
+    found = _said(_members(weights), weights, lambda members: _shared(kept, members, weights, values))
     return [Group(tuple(int(rows[i]) for i in members), reasons) for members, reasons in found]
 
 
@@ -143,7 +141,7 @@ def _mean(weights: list[Weights], members: list[int]) -> Weights:
 
 
 def _shared(
-    model: Model, members: list[int], weights: list[Weights], values: list[dict[int, Value]]
+    kept: KeptColumns, members: list[int], weights: list[Weights], values: list[dict[int, Value]]
 ) -> tuple[str, ...]:
     """Return the reasons that most rows of a group share, the most important first. That a value is unusual beside the
     row's other values is none, because these differ from row to row: if few rows have the value, that is said."""
@@ -157,17 +155,16 @@ def _shared(
             total[j] += weight
     reasons = []
     for j in sorted(total, key=lambda j: -total[j]):
-        rows = _rows_sharing(model.encoding, j, having[j], len(members))
+        rows = _rows_sharing(kept.encoding, j, having[j], len(members))
         if rows:
             shown = [values[i][j] for i in rows]
-            reasons.append(_shared_reason(model, j, shown))
+            reasons.append(_shared_reason(kept, j, shown))
     return tuple(filter(None, reasons))[:MAX_GROUP_REASONS]
 
 
-def _shared_reason(model: Model, j: int, values: list[Value]) -> str:
-    kept = model.kept_rows.rows
-    reason = words.shared_reason(model.encoding, j, values, kept)
-    return reason if words.BESIDE not in reason else words.uncommon(model.encoding, j, values[0], kept)
+def _shared_reason(kept: KeptColumns, j: int, values: list[Value]) -> str:
+    reason = words.shared_reason(kept, j, values)
+    return reason if words.BESIDE not in reason else words.uncommon(kept, j, values[0])
 
 
 def _rows_sharing(encoding: Encoding, j: int, by_way: dict[str, list[int]], n_members: int) -> list[int]:

@@ -1,6 +1,6 @@
 """Words: what is unusual about a value, as a person would say it.
 
-In: the encoding of a column, the kept rows, a value. Out: half a sentence. It contains names and values of the table,
+In: a column of the kept rows, a value. Out: half a sentence. It contains names and values of the table,
 cut to a bounded length and without control characters. Code that puts it on a page must escape it.
 """
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._arrays import Float64s, Indices
+from .._arrays import Indices
 from .._table.columns import RawColumn, as_strings
 from .._table.encoding import (
     CYCLES,
@@ -25,11 +25,10 @@ from .._table.encoding import (
 )
 from .._table.shown import grouped, percent, short, shown
 from .._table.table import Table
+from .kept_columns import KeptColumn, KeptColumns
 
 BESIDE = "unusual beside the other values"
 """Said of a value that is not unusual by itself."""
-USUAL_QUANTILES = (0.025, 0.975)
-"""The usual range of a column lies between these quantiles: it holds 95 % of the training rows."""
 FAR_IN_RANGES = 1.0
 """A value is called *far* above or below the usual range if it lies more than this many usual ranges outside."""
 MAX_RARE_FRACTION = 0.05
@@ -102,67 +101,49 @@ def _values_of_strings(column: Column, raw: RawColumn) -> list[Value]:
     return [values[code] if code >= 0 else Value(np.nan, "") for code in codes]
 
 
-def reason(encoding: Encoding, j: int, value: Value, kept_rows: Float64s) -> str:
-    """Return what is unusual about a value of column j, compared with the kept rows, which are encoded."""
-    column = encoding.columns[j]
+def reason(kept: KeptColumns, j: int, value: Value) -> str:
+    """Return what is unusual about a value of column j, compared with the kept rows."""
+    column = kept.encoding.columns[j]
     name = short(column.name)
     if column.kind == "category":
-        return _category_reason(name, column, value.text, encoding.n_rows)
-    if np.isnan(value.number):
+        return _category_reason(name, column, value.text, kept.encoding.n_rows)
+    if math.isnan(value.number):
         return _missing_reason(name, column, value.text)
-    seen = _present(encoding, j, kept_rows)
     if column.kind == "boolean":
-        return _bool_reason(name, value, seen)
-    return _value_reason(name, column, value, seen)
+        return _bool_reason(name, value, kept[j])
+    return _value_reason(name, value, kept[j])
 
 
-def way(encoding: Encoding, j: int, value: Value, usual: tuple[float, float]) -> str:
+def way(kept: KeptColumns, j: int, value: Value) -> str:
     """Return in which way a value of column j is unusual, the same for rows that share the finding: how a number or a
     time lies outside its usual range, that there is a value at all, or that it was seen once or never; else the value
     itself, "" if it is missing."""
-    low, high = usual
-    column = encoding.columns[j]
+    column = kept.encoding.columns[j]
     if column.kind == "category" and value.text and not column.rest:
         place = column.place(value.text)
         return (ONCE if column.counts[place] == 1 else value.text) if place >= 0 else NEVER
-    if column.kind in ("category", "boolean") or np.isnan(value.number):
+    if column.kind in ("category", "boolean") or math.isnan(value.number):
         return value.text
+    low, high = kept[j].usual
     if low <= value.number <= high:
         return PRESENT if column.gap_share > MIN_MOSTLY_MISSING else value.text
     far = "far " if max(value.number - high, low - value.number) > FAR_IN_RANGES * (high - low) else ""
     return f"{far}{'above' if value.number > high else 'below'} usual"
 
 
-def usual_range(encoding: Encoding, j: int, kept_rows: Float64s) -> tuple[float, float]:
-    """Return the usual range of column j; NaN for a category."""
-    if encoding.columns[j].kind in ("category", "dropped"):
-        return math.nan, math.nan
-    seen = _present(encoding, j, kept_rows)
-    low, high = np.quantile(seen, USUAL_QUANTILES, method="nearest") if len(seen) else (math.nan, math.nan)
-    return float(low), float(high)
-
-
-def _present(encoding: Encoding, j: int, kept_rows: Float64s) -> Float64s:
-    """Return the values of column j in the kept rows that have one."""
-    column, start = encoding.columns[j], encoding.starts[j]
-    seen = kept_rows[:, start]
-    # The indicator of missing values is above 0 where a value is missing.
-    return seen[kept_rows[:, start + len(column.parts) - 1] <= 0] if column.has_gaps else seen
-
-
-def shared_reason(encoding: Encoding, j: int, values: Sequence[Value], kept_rows: Float64s) -> str:
+def shared_reason(kept: KeptColumns, j: int, values: Sequence[Value]) -> str:
     """Return what is unusual about column j in several rows, whose values are unusual in the same way: what `reason`
     says if it is the same for all, else their range or, of a category, the two values that they have."""
-    texts = list(dict.fromkeys(reason(encoding, j, value, kept_rows) for value in values[:MAX_SHARED_VALUES]))
+    texts = list(dict.fromkeys(reason(kept, j, value) for value in values[:MAX_SHARED_VALUES]))
     if len(texts) == 1:
         return texts[0]
-    column = encoding.columns[j]
+    column = kept.encoding.columns[j]
     name = short(column.name)
     if column.kind in ("category", "boolean"):
         different = list(dict.fromkeys(value.text for value in values))
         if len(different) > MAX_NAMED_VALUES:
             seen = "seen once" if column.place(different[0]) >= 0 else "never seen"
-            return f"{name}: {len(different):,} values that were {seen} in {encoding.n_rows:,} rows"
+            return f"{name}: {len(different):,} values that were {seen} in {kept.encoding.n_rows:,} rows"
         named = [f"'{short(text)}'" if text else "missing" for text in different]
         return f"{name} {' or '.join(named)}"
     if column.gap_share > MIN_MOSTLY_MISSING and all(text.startswith(f"{name} has a value") for text in texts):
@@ -183,21 +164,20 @@ def _missing_reason(name: str, column: Column, text: str) -> str:
     return f"{name} is missing" + (f" ({gaps})" if column.has_gaps else ", which it never was in training")
 
 
-def _bool_reason(name: str, value: Value, seen: Float64s) -> str:
-    fraction = float(np.mean(seen == value.number)) if len(seen) else 0.0
+def _bool_reason(name: str, value: Value, kept: KeptColumn) -> str:
+    fraction = kept.fraction_with(value.number)
     # If no kept row has the value, it is rarer than one kept row.
-    often = percent(fraction) if fraction else f"under {percent(1.0 / max(len(seen), 1))}"
+    often = percent(fraction) if fraction else f"under {percent(1.0 / max(len(kept.present), 1))}"
     beside = f", {BESIDE}" if fraction > MAX_RARE_FRACTION else ""
     return f"{name} is {value.text}{beside} ({often} of the rows)"
 
 
-def _value_reason(name: str, column: Column, value: Value, seen: Float64s) -> str:
+def _value_reason(name: str, value: Value, kept: KeptColumn) -> str:
     """Return how a number, time or duration lies among the values of the kept rows."""
-    # Quantiles that are values of the column: no half persons, and no time of day in a column of dates.
-    bounds = np.quantile(seen, USUAL_QUANTILES, method="nearest") if len(seen) else np.full(2, value.number)
-    low, high = map(float, bounds)
+    column = kept.column
+    low, high = kept.usual if len(kept.present) else (value.number, value.number)
     inside = low <= value.number <= high or column.is_natural(value.number)
-    cycle = _rare_cycle(column, value.number, seen)
+    cycle = _rare_cycle(value.number, kept)
     if not cycle and inside and column.gap_share > MIN_MOSTLY_MISSING:
         return f"{name} has a value, {value.text} ({percent(column.gap_share)} of the rows have none)"
     text, usual = with_usual(column, value, low, high)
@@ -210,22 +190,27 @@ def _value_reason(name: str, column: Column, value: Value, seen: Float64s) -> st
         return f"{said} is {BESIDE} ({usual})"
     if column.kind == "time":
         return f"{said} is {'later' if value.number > high else 'earlier'} than usual ({usual})"
-    width = high - low or float(seen.max()) - float(seen.min())
+    smallest, largest = kept.span
+    width = high - low or largest - smallest
     far = "far " if max(value.number - high, low - value.number) > FAR_IN_RANGES * width else ""
     return f"{said} is {far}{'above' if value.number > high else 'below'} usual ({usual})"
 
 
-def _rare_cycle(column: Column, number: float, seen: Float64s) -> str:
+def _rare_cycle(number: float, kept: KeptColumn) -> str:
     """Return the cycle in which the time is rarest: fewest kept rows are at the same time of day, week or year. Return
     "" if it is not rare in any, or if the time is outside the range of the kept rows."""
-    if not len(seen) or not (seen.min() <= number <= seen.max() or column.is_natural(number)):
+    cycles = kept.column.cycles
+    if not cycles or not len(kept.present):
+        return ""
+    smallest, largest = kept.span
+    if not (smallest <= number <= largest or kept.column.is_natural(number)):
         return ""
     fractions = {}
-    for cycle in column.cycles:
-        apart = np.mod(seen - number, CYCLES[cycle]) / CYCLES[cycle]
+    for cycle in cycles:
+        apart = np.mod(kept.present - number, CYCLES[cycle]) / CYCLES[cycle]
         fractions[cycle] = float(np.mean(np.minimum(apart, 1.0 - apart) < NEAR_PHASE))
-    rarest = min(fractions, key=lambda cycle: fractions[cycle], default="")
-    return rarest if rarest and fractions[rarest] < RARE_PHASE * 2 * NEAR_PHASE else ""
+    rarest = min(fractions, key=lambda cycle: fractions[cycle])
+    return rarest if fractions[rarest] < RARE_PHASE * 2 * NEAR_PHASE else ""
 
 
 def with_usual(column: Column, value: Value, low: float, high: float) -> tuple[str, str]:
@@ -274,15 +259,15 @@ def _category_reason(name: str, column: Column, text: str, n_rows: int) -> str:
     return f"{value}{' seen' if text else ', seen'} {_times(count)} in {n_rows:,} rows"
 
 
-def uncommon(encoding: Encoding, j: int, value: Value, kept_rows: Float64s) -> str:
+def uncommon(kept: KeptColumns, j: int, value: Value) -> str:
     """Return how many rows have a value of a category or a bool, if these are not many; else ""."""
-    column, fraction = encoding.columns[j], math.nan
+    column, fraction = kept.encoding.columns[j], math.nan
     name = short(column.name)
     if column.kind == "category" and (place := column.place(value.text)) >= 0:
-        fraction = column.counts[place] / encoding.n_rows
+        fraction = column.counts[place] / kept.encoding.n_rows
         name = f"{name} '{short(value.text)}'" if value.text else f"{name} is missing"
-    elif column.kind == "boolean" and not np.isnan(value.number):
-        fraction = float((_present(encoding, j, kept_rows) == value.number).mean())
+    elif column.kind == "boolean" and not math.isnan(value.number):
+        fraction = kept[j].fraction_with(value.number)
         name = f"{name} is {value.text}"
     return f"{name} ({percent(fraction)} of the rows)" if fraction <= MAX_UNCOMMON_FRACTION else ""
 

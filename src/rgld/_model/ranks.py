@@ -95,14 +95,14 @@ def normalized_rank(cdf: Cdf, scores: Floats) -> Float64s:
     values = cdf.values
     ranks: Float64s = np.interp(scores, values, cdf.ranks)
     # Rounding on a long line can give a rank slightly above that of the next knot.
-    np.minimum(ranks, cdf.ranks[np.searchsorted(values, scores).clip(max=len(values) - 1)], out=ranks)
+    np.minimum(ranks, cdf.ranks.take(values.searchsorted(scores), mode="clip"), out=ranks)
     edge = 0.5 / cdf.n_rows
     unit = max(values[-1] - values[0], SMALLEST_RANGE) if len(values) > 1 else max(abs(values[0]), 1.0)
     above = scores > values[-1]
-    if above.any():
+    if np.count_nonzero(above):
         ranks[above] = 1.0 - edge / (1.0 + np.log1p((scores[above] - values[-1]) / unit))
     below = scores < values[0]
-    if below.any():
+    if np.count_nonzero(below):
         ranks[below] = edge / (1.0 + np.log1p((values[0] - scores[below]) / unit))
     return ranks
 

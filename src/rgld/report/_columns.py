@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from .._arrays import Float64s
-from .._explain.words import USUAL_QUANTILES, Value
+from .._explain.kept_columns import USUAL_QUANTILES, kept_columns
+from .._explain.words import Value
 from .._model.model import Model
 from .._table.encoding import Column, Encoding
 from .._table.shown import fine_percent, shown
@@ -90,14 +91,11 @@ def _distribution(model: Model, j: int, cells: list[Value]) -> dict[str, Any]:
     column = encoding.columns[j]
     if column.kind == "category":
         return _category_bars(column, encoding.n_rows)
-    start = int(encoding.starts[j])
-    values = model.kept_rows.rows[:, start]
-    n_sample = len(values)
-    note = f"a sample of {count_of(n_sample, 'training row')}"
+    kept = kept_columns(model)
+    values = kept[j].present
+    note = f"a sample of {count_of(kept.n_rows, 'training row')}"
     if column.has_gaps:
-        gap = model.kept_rows.rows[:, start + len(column.parts) - 1] > 0
-        note += f", {fine_percent(float(gap.mean()))} without a value"
-        values = values[~gap]
+        note += f", {fine_percent(1.0 - len(values) / kept.n_rows)} without a value"
     if column.kind == "boolean":
         yes = float((values == 1.0).mean()) if len(values) else 0.0
         return {"type": "bars", "bars": [["true", yes], ["false", 1.0 - yes]], "note": note}
