@@ -7,7 +7,7 @@ on nothing else. docs/tables.md lists every rule.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Annotated
 
 import numpy as np
@@ -395,7 +395,7 @@ def encode_matrix(encoding: Encoding, matrix: Floats, row_indices: Int64s | None
 def check_infinity(values: Floats, name: str, row_indices: Int64s | None = None) -> None:
     """Raise if a value is infinite."""
     infinite = np.isinf(values)
-    if infinite.any():
+    if np.count_nonzero(infinite):
         bad = np.flatnonzero(infinite)
         row = bad[0] if row_indices is None else row_indices[bad[0]]
         more = f" and {len(bad) - 1} more" if len(bad) > 1 else ""
@@ -414,7 +414,8 @@ def _encode_values(column: Column, values: Floats, fill: float, out: Floats) -> 
     elif column.date_knots:
         are_years = column.kind == "number"
         out[:, 0] = spread(values, column.date_knots, column.natural_until, are_years=are_years)
-    out[missing, 0] = fill if column.gap_value is None else column.gap_value
+    if np.count_nonzero(missing):
+        out[missing, 0] = fill if column.gap_value is None else column.gap_value
     for i, cycle in enumerate(column.cycles):
         phase = 2.0 * np.pi * np.mod(values - MONDAY, CYCLES[cycle]) / CYCLES[cycle]
         out[:, 1 + 2 * i] = np.where(missing, 0.0, np.sin(phase))
@@ -462,6 +463,11 @@ def indicator(holds: Bools, fraction: float) -> Float64s:
     as a number of the same rarity would lie. (With 0 and 1, standardized, the rows of a value that 4 % of the rows have
     would lie five standard deviations away from the others.)
     """
-    yes, no = normal_quantiles(1.0 - 0.5 * fraction), normal_quantiles(0.5 * (1.0 - fraction))
-    scores: Float64s = np.where(holds, yes, no)
+    scores: Float64s = np.where(holds, *_indicator_scores(fraction))
     return scores
+
+
+@lru_cache(maxsize=1024)
+def _indicator_scores(fraction: float) -> tuple[Float64s, Float64s]:
+    """Return the numbers of rows with the property and of rows without it. Kept: single rows ask for the same again."""
+    return normal_quantiles(1.0 - 0.5 * fraction), normal_quantiles(0.5 * (1.0 - fraction))

@@ -12,7 +12,7 @@ import numpy as np
 
 from .._arrays import Float64s, Objects
 from .cells import bool_to_string, number_to_string, seconds_of, seconds_of_span, time_to_string
-from .columns import RawColumn, column_of_strings, nested_column
+from .columns import RawColumn, column_of_strings, nested_column, string_column
 
 MAX_EXACT_INTEGER = 2.0**53
 """Above this, a float cannot hold every whole number."""
@@ -69,9 +69,11 @@ def read_objects(name: str, values: list[Any]) -> RawColumn:
     A cell must read the same alone and beside cells of other kinds. Therefore its string is the one that `as_strings`
     gives its number in a column of one kind, and it reads back as that number.
     """
-    if len(values) == 1 and type(values[0]) in (float, int) and abs(values[0]) < MAX_EXACT_INTEGER:
-        # The number of a single row, a short way: what follows gives the same column.
-        return RawColumn(name, "number", np.array(values, dtype=np.float64), is_of_objects=True)
+    if len(values) == 1:  # The number or string of a single row, a short way: what follows gives the same column.
+        if type(values[0]) in (float, int) and abs(values[0]) < MAX_EXACT_INTEGER:
+            return RawColumn(name, "number", np.array(values, dtype=np.float64), is_of_objects=True)
+        if type(values[0]) is str:
+            return string_column(name, np.zeros(1, np.int64), values)
     missing = np.array([_is_missing(value) for value in values], dtype=bool)
     present = [value for value, gone in zip(values, missing, strict=True) if not gone]
     types = set(map(type, present))
