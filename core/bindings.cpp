@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cmath>
 #include <exception>
+#include <memory>
 #include <thread>
 #include <type_traits>
 
@@ -99,6 +100,29 @@ void run_freely(int n_threads, Work&& work) {
         nb::raise_python_error();
     }
 }
+
+// A context in which the calls of one thread share a team.
+class PyTeam {
+  public:
+    explicit PyTeam(size_t n_threads) : n_threads_(n_threads) {}
+
+    void enter() {
+        require(!team_, "a team is entered once");
+        team_ = std::make_unique<Team>(n_threads_);
+        before_ = Team::current();
+        Team::current() = team_.get();
+    }
+
+    void exit() {
+        Team::current() = before_;
+        team_.reset();  // its threads are idle and end without the GIL
+    }
+
+  private:
+    size_t n_threads_;
+    std::unique_ptr<Team> team_;
+    Team* before_ = nullptr;
+};
 
 // A table with its scaling; keeps the Python objects that own the memory alive.
 struct PyRows {
@@ -218,6 +242,11 @@ NB_MODULE(_core, m) {
         });
         return double(n_rounds * kBusyRound) / elapsed.count();
     });
+
+    nb::class_<PyTeam>(m, "Team")
+        .def(nb::init<size_t>())
+        .def("__enter__", &PyTeam::enter)
+        .def("__exit__", [](PyTeam& self, const nb::args&) { self.exit(); });
 
     m.def("column_statistics", [](AnyMatrix X, size_t n_quantiles, double largest, int n_threads) {
         const Matrix matrix = matrix_of(X);

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <optional>
 
@@ -101,7 +102,8 @@ void GlobalBranch::embedding_sums(const Rows& rows, const Run& run, double* phi,
     const size_t T = n_views(), D = directions_.n_out, M = factors_.size(), stride = rows.stride();
     const size_t size = T * M * D * (D + 1);
     const SumRuns runs(rows.n_blocks(), size);
-    std::vector<double> partial(runs.count * size);
+    // Not set to 0 here: each task does it for its own sums, so that the threads share the first touch of the memory.
+    std::unique_ptr<double[]> partial(new double[runs.count * size]);
     Workspace workspace(workers(run));
     // Large sums allow few runs, too few for the threads: each view is then a task of its own.
     const size_t n_groups = runs.count < kFewRuns ? T : 1, views_per_group = T / n_groups;
@@ -109,8 +111,10 @@ void GlobalBranch::embedding_sums(const Rows& rows, const Run& run, double* phi,
         const size_t part = task / n_groups, first_view = task % n_groups * views_per_group;
         const size_t angles_size = D * kSumRows, columns_size = rows.n_columns() * stride;
         float* angles = workspace.get(worker, columns_size + angles_size + embedding_scratch(D, M)) + columns_size;
-        double* phi_sum = partial.data() + part * size;
+        double* phi_sum = partial.get() + part * size;
         double* phi_phi_sum = phi_sum + T * M * D;
+        std::fill_n(phi_sum + first_view * M * D, views_per_group * M * D, 0.0);
+        std::fill_n(phi_phi_sum + first_view * M * D * D, views_per_group * M * D * D, 0.0);
         for (size_t block = runs.begin(part); block < runs.end(part); ++block) {
             const float* columns = rows.columns(block, angles - columns_size);
             for (size_t t = first_view; t < first_view + views_per_group; ++t) {
@@ -126,7 +130,7 @@ void GlobalBranch::embedding_sums(const Rows& rows, const Run& run, double* phi,
     std::fill(phi, phi + T * M * D, 0.0);
     std::fill(phi_phi, phi_phi + T * M * D * D, 0.0);
     for (size_t part = 0; part < runs.count; ++part) {
-        const double* from = partial.data() + part * size;
+        const double* from = partial.get() + part * size;
         for (size_t i = 0; i < T * M * D; ++i) phi[i] += from[i];
         for (size_t i = 0; i < T * M * D * D; ++i) phi_phi[i] += from[T * M * D + i];
     }
@@ -335,11 +339,16 @@ void BranchRanks::add(size_t t, float* scores, size_t n, double* sums) const {
 namespace {
 
 // The scores of all training rows in some views: (count, n).
-struct Slab {
-    std::vector<float> scores;
-    size_t n;
+class Slab {
+  public:
+    Slab(size_t count, size_t n) : n(n), scores_(new float[count * n]) {}  // written before they are read
 
-    float* of(size_t v) { return scores.data() + v * n; }
+    float* of(size_t v) { return scores_.get() + v * n; }
+
+    const size_t n;
+
+  private:
+    std::unique_ptr<float[]> scores_;
 };
 
 template <class T>
@@ -412,7 +421,7 @@ FittedRanks fit_ranks(const Rows& rows, const Branch& branch, const CdfRules& ru
     const size_t columns_size = rows.n_columns() * stride;
     const size_t group = std::min(T, std::max<size_t>(1, kSlabFloats / n));
     Workspace workspace(workers(run));
-    Slab slab{std::vector<float>(group * n), n};
+    Slab slab(group, n);
     std::vector<double> sums(n);
     std::vector<Cdf<float>> views;
     std::vector<Standard> standards;

@@ -1,15 +1,20 @@
-// Tasks on threads. The threads end with the call: there is no pool that a fork could break or that exit waits for.
+// Tasks on threads. The threads end with the call or with the team of the calling thread, which lives as long as a fit:
+// there is no pool that a fork could break or that exit waits for.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <exception>
 #include <functional>
 #include <mutex>
 #include <stdexcept>
 #include <thread>
 #include <vector>
+#ifndef _WIN32
+#include <unistd.h>
+#endif
 
 namespace rgld {
 
@@ -24,6 +29,104 @@ struct Run {
 };
 
 constexpr auto kAskEvery = std::chrono::milliseconds(50);
+constexpr auto kLookFor = std::chrono::milliseconds(2);
+
+// Threads that wait for work as long as the team lives. A fit makes about twenty calls of a millisecond each, and the
+// start of a thread takes a tenth of that or more: on virtual machines, 0.2 to 0.4 ms pass before a new thread runs.
+// Between calls a thread looks for work for a moment, giving way to all others, and then sleeps.
+class Team {
+  public:
+    explicit Team(size_t n_threads) {
+        try {
+            for (size_t worker = 1; worker < n_threads; ++worker)
+                threads_.emplace_back([this, worker] { serve(worker); });
+        } catch (...) {
+            // The system has no more threads: those that run, and the caller, do the work.
+        }
+    }
+
+    ~Team() {
+        if (is_copy()) {  // The child of a fork has none of the threads, and must not wait for them.
+            new std::vector<std::thread>(std::move(threads_));
+            return;
+        }
+        start({});
+        for (auto& thread : threads_) thread.join();
+    }
+
+    Team(const Team&) = delete;
+    Team& operator=(const Team&) = delete;
+
+    size_t n_workers() const { return threads_.size() + 1; }
+
+    // Whether this is the copy of a team in the child of a fork.
+    bool is_copy() const { return owner_ != process(); }
+
+    // Calls work(worker) on the threads and, as worker 0, here. It must not throw.
+    void run(const std::function<void(size_t)>& work) {
+        n_busy_.store(threads_.size(), std::memory_order_relaxed);
+        start(&work);
+        work(0);
+        wait([this] { return n_busy_.load(std::memory_order_acquire) == 0; });
+    }
+
+    // The team that works for the calling thread; none if null.
+    static Team*& current() {
+        static thread_local Team* team = nullptr;
+        return team;
+    }
+
+  private:
+    static long process() {
+#ifdef _WIN32
+        return 0;  // there is no fork
+#else
+        return long(getpid());
+#endif
+    }
+
+    // Begins a round: calls the work on every thread or, without work, ends them.
+    void start(const std::function<void(size_t)>* work) {
+        {
+            std::lock_guard<std::mutex> hold(lock_);
+            work_ = work;
+            round_.fetch_add(1, std::memory_order_release);
+        }
+        changed_.notify_all();
+    }
+
+    void serve(size_t worker) {
+        for (size_t round = 1;; ++round) {
+            wait([&] { return round_.load(std::memory_order_acquire) >= round; });
+            if (!work_) return;
+            (*work_)(worker);
+            if (n_busy_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+                std::lock_guard<std::mutex> hold(lock_);  // the caller may be about to sleep
+                changed_.notify_all();
+            }
+        }
+    }
+
+    template <class Condition>
+    void wait(Condition&& holds) {
+        const auto until = std::chrono::steady_clock::now() + kLookFor;
+        while (!holds()) {
+            if (std::chrono::steady_clock::now() > until) {
+                std::unique_lock<std::mutex> hold(lock_);
+                changed_.wait(hold, holds);
+                return;
+            }
+            std::this_thread::yield();
+        }
+    }
+
+    const long owner_ = process();
+    const std::function<void(size_t)>* work_ = nullptr;
+    std::atomic<size_t> round_{0}, n_busy_{0};
+    std::mutex lock_;
+    std::condition_variable changed_;
+    std::vector<std::thread> threads_;  // last: the threads use all of the above
+};
 
 // Calls work(task, worker) once for each task 0 .. n_tasks - 1, in no particular order. `worker` is the thread that
 // does it, from 0 to n_threads - 1. The first exception stops the others and is thrown here.
@@ -55,6 +158,14 @@ void run_tasks(const Run& run, size_t n_tasks, Work&& work) {
     };
 
     const size_t n_workers = std::min(size_t(std::max(run.n_threads, 1)), n_tasks);
+    Team* team = Team::current();
+    if (n_workers > 1 && team && !team->is_copy()) {
+        team->run([&](size_t worker) {
+            if (worker < n_workers) loop(worker);
+        });
+        if (failure) std::rethrow_exception(failure);
+        return;
+    }
     std::vector<std::thread> threads;
     try {
         for (size_t worker = 1; worker < n_workers; ++worker) threads.emplace_back(loop, worker);

@@ -1,8 +1,16 @@
-"""How many threads a call may use."""
+"""How many threads a call may use, and the threads that the calls of a fit share."""
+
+import os
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import joblib
+import numpy as np
 import pytest
 
+from rgld import RGLD, _kernels
 from rgld._kernels.threads import n_threads
 
 CORES = 6
@@ -58,3 +66,86 @@ def test_a_task_of_dasks_scheduler_has_one_thread():
 
     with Client(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0") as client:
         assert client.submit(threads_of_a_worker, pure=False).result() == 1
+
+
+# A team: the threads of one fit.
+
+needs_core = pytest.mark.skipif(_kernels.name != "native", reason="only the compiled core has threads")
+needs_tasks = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="counts threads in /proc")
+
+
+def n_running():
+    return len(os.listdir("/proc/self/task"))
+
+
+def fitted_model(**settings):
+    return RGLD(random_state=0, **settings).fit(np.random.default_rng(0).normal(size=(900, 5)))
+
+
+@needs_core
+@needs_tasks
+def test_threads_end_with_the_fit():
+    before = n_running()
+    fitted_model(n_jobs=4)
+    assert n_running() == before
+
+
+@needs_core
+@needs_tasks
+def test_threads_end_when_the_fit_fails(monkeypatch):
+    during = []
+
+    def fail(*arguments):
+        during.append(n_running())
+        raise RuntimeError("no ranks")
+
+    before = n_running()
+    monkeypatch.setattr(_kernels, "fit_ranks", fail)
+    with pytest.raises(RuntimeError, match="no ranks"):
+        fitted_model(n_jobs=4)
+    assert during == [before + 3] and n_running() == before
+
+
+@needs_core
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:This process")  # Python warns of a fork with threads
+def test_a_fork_in_the_middle_of_a_team():
+    expected = fitted_model(n_jobs=1).score_samples(np.zeros((1, 5)))
+    with _kernels.team(3):
+        fitted_model(n_jobs=3)
+        child = os.fork()
+        if not child:  # has no threads of the team: it starts its own, and leaves without waiting
+            try:
+                with _kernels.team(2):
+                    pass
+                same = fitted_model(n_jobs=3).score_samples(np.zeros((1, 5))) == expected
+                os._exit(0 if same else 1)
+            finally:
+                os._exit(2)
+        deadline = time.monotonic() + 60
+        while (status := os.waitpid(child, os.WNOHANG)) == (0, 0) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        if status == (0, 0):
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+        assert status == (child, 0)
+
+
+@needs_core
+def test_teams_may_be_nested_and_are_entered_once():
+    from rgld._kernels import _core
+
+    with _kernels.team(2), _kernels.team(3):
+        assert np.isfinite(fitted_model(n_jobs=2).offset_)
+    team = _core.Team(2)
+    with team, pytest.raises(ValueError, match="entered once"), team:
+        pass
+
+
+@needs_core
+def test_fits_on_several_threads_have_their_own_teams():
+    rows = np.random.default_rng(1).normal(size=(50, 5))
+    expected = fitted_model(n_jobs=1).score_samples(rows)
+    with ThreadPoolExecutor(3) as pool:
+        for found in pool.map(lambda _: fitted_model(n_jobs=3).score_samples(rows), range(6)):
+            assert np.array_equal(found, expected)

@@ -177,21 +177,36 @@ bool stops(int n_threads) {
     return n_stopped == 2;
 }
 
+// The same with threads that end with each call and with a team of fewer or more threads, some of which fell asleep.
+bool holds(const Inputs& inputs, const Results& expected, int n_threads) {
+    for (const bool keep : {false, true}) {
+        if (!same_bits(everything(inputs, keep, n_threads), expected)) {
+            std::printf("%d threads change the results\n", n_threads);
+            return false;
+        }
+    }
+    if (!stops(n_threads)) {
+        std::printf("%d threads do not stop\n", n_threads);
+        return false;
+    }
+    return true;
+}
+
 }  // namespace
 
 int main() {
     const Inputs inputs = draw_inputs();
     const Results expected = everything(inputs, false, 1);
     for (const int n_threads : {2, 3, 8}) {
-        for (const bool keep : {false, true}) {
-            if (!same_bits(everything(inputs, keep, n_threads), expected)) {
-                std::printf("%d threads change the results\n", n_threads);
-                return 1;
-            }
-        }
-        if (!stops(n_threads)) {
-            std::printf("%d threads do not stop\n", n_threads);
-            return 1;
+        if (!holds(inputs, expected, n_threads)) return 1;
+        for (const size_t size : {size_t(2), size_t(5)}) {
+            Team team(size);
+            Team::current() = &team;
+            const bool held = holds(inputs, expected, n_threads);
+            std::this_thread::sleep_for(2 * kLookFor);
+            const bool held_after_sleep = same_bits(everything(inputs, true, n_threads), expected);
+            Team::current() = nullptr;
+            if (!held || !held_after_sleep) return 1;
         }
     }
     // Several callers with one model, as when a detector scores on several threads of Python.

@@ -133,10 +133,11 @@ def fit_table(
     matrix = table.encode(encoding, row_indices)  # all rows, so that an error names the row of the user's table
     sample = None if sampled is None else matrix[sampled]
     rows = RowsInMemory(matrix if held_out is None else matrix[learned], sample, parameters.n_jobs)
-    model, branch_scores = fit_model(rows, encoding, parameters, seed)
-    assert branch_scores is not None, "rows in memory have scores"
     sample_table = training if sampled is None else table.take(sampled)
-    model = replace(model, profiles=_profiles(sample_table, encoding, rows))
+    with _kernels.team(rows.n_threads):
+        model, branch_scores = fit_model(rows, encoding, parameters, seed)
+        model = replace(model, profiles=_profiles(sample_table, encoding, rows))
+    assert branch_scores is not None, "rows in memory have scores"
     if parameters.relations:
         fitted = fit_relations(sample_table, model.encoding, rows.sample)
         model = _related(model, fitted)

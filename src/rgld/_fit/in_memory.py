@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from .. import _kernels
 from .._arrays import Float64s, Floats
-from .._kernels.threads import threads_for
+from .._kernels.threads import SHORT_FIT_ROWS, threads_for
 from .._model.model import Branch, GlobalBranch
 from .._model.scaling import Scaling
 from .._model.statistics import ColumnStatistics
@@ -20,7 +20,7 @@ class RowsInMemory:
         self.matrix = matrix
         self.sample = matrix if sample is None else sample
         self.is_whole = sample is None
-        self.n_threads = threads_for(len(matrix), n_jobs)
+        self.n_threads = threads_for(len(matrix), n_jobs, SHORT_FIT_ROWS)
 
     def column_statistics(self, n_quantiles: int) -> ColumnStatistics:
         """Return the statistics of every column, and `n_quantiles` quantiles of each."""

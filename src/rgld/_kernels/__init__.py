@@ -51,6 +51,7 @@ fit_ranks = chosen.fit_ranks
 leverage_sums = chosen.leverage_sums
 pair_distances = chosen.pair_distances
 project_rows = chosen.project_rows
+team = chosen.team
 view_scores = chosen.view_scores
 
 __all__ = [
@@ -68,5 +69,6 @@ __all__ = [
     "leverage_sums",
     "pair_distances",
     "project_rows",
+    "team",
     "view_scores",
 ]

@@ -6,6 +6,7 @@ another cosine and sine.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
@@ -42,6 +43,11 @@ def _prepared(part: Part, prepare: Callable[[], Native]) -> Native:
     if native is None:
         native = _PREPARED[part] = prepare()
     return native
+
+
+def team(n_threads: int) -> AbstractContextManager[None]:
+    """Return a context in which all calls share their threads, instead of starting some in each call."""
+    return _core.Team(n_threads) if n_threads > 1 else nullcontext()
 
 
 class Rows:

@@ -8,13 +8,14 @@ import multiprocessing
 import sys
 import threading
 
-SHORT_TABLE_ROWS = 768
-"""Tables of up to this many rows use one thread: a second one, or asking how many are allowed, would take longer."""
+SHORT_TABLE_ROWS, SHORT_FIT_ROWS = 768, 256
+"""Tables of up to this many rows use one thread, in a single call and in a fit, whose calls share their threads: a
+second one, or asking how many are allowed, would take longer."""
 
 
-def threads_for(n_rows: int, n_jobs: int | None) -> int:
-    """Return the number of threads that pay off for a table of `n_rows` rows."""
-    return n_threads(n_jobs) if n_rows > SHORT_TABLE_ROWS else 1
+def threads_for(n_rows: int, n_jobs: int | None, short: int = SHORT_TABLE_ROWS) -> int:
+    """Return the number of threads that pay off for a table of `n_rows` rows; one, if it has at most `short`."""
+    return n_threads(n_jobs) if n_rows > short else 1
 
 
 def n_threads(n_jobs: int | None) -> int:
