@@ -32,6 +32,7 @@ from .._table.profiles import Profiles, profile_table
 from .._table.schema import Schema
 from .._table.table import MIN_ROWS, Table, require_rows
 from .._threshold import MAX_CALIBRATION_ROWS, fit_offset
+from .background import begin
 from .global_branch import draw_global, draw_pairs, finish_global, unfinished_global
 from .in_memory import RowsInMemory
 from .in_passes import Executor, RowsInPasses
@@ -134,12 +135,14 @@ def fit_table(
     sample = None if sampled is None else matrix[sampled]
     rows = RowsInMemory(matrix if held_out is None else matrix[learned], sample, parameters.n_jobs)
     sample_table = training if sampled is None else table.take(sampled)
+    relating = partial(fit_relations, sample_table, encoding, rows.sample)
+    related = begin(relating, rows.n_threads) if parameters.relations else None  # beside the views
     with _kernels.team(rows.n_threads):
         model, branch_scores = fit_model(rows, encoding, parameters, seed)
         model = replace(model, profiles=_profiles(sample_table, encoding, rows))
     assert branch_scores is not None, "rows in memory have scores"
-    if parameters.relations:
-        fitted = fit_relations(sample_table, model.encoding, rows.sample)
+    if related is not None:
+        fitted = related()
         model = _related(model, fitted)
         cells = fitted.cells if fitted is not None and sampled is None else None
         branch_scores = with_relations(model, branch_scores, training, rows.matrix, cells)

@@ -1,0 +1,39 @@
+"""Work beside other work: one step of a fit on a thread of its own.
+
+NumPy and the core let other threads run while they compute, so that a second core does half of the work.
+"""
+
+from collections.abc import Callable
+from threading import Thread
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+
+def begin(work: Callable[[], Result], n_threads: int) -> Callable[[], Result]:
+    """Begin work; return a function that waits for it and returns its result, or raises what it raised. With one
+    thread, the function does the work.
+
+    The thread does not keep Python from exiting, nor Ctrl-C from ending the fit: it ends when its work is done.
+    """
+    if n_threads == 1:
+        return work
+    results: list[Result] = []
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except BaseException as failure:  # raised in the thread that asks for the result
+            failures.append(failure)
+
+    thread = Thread(target=run, name="rgld", daemon=True)
+    thread.start()
+
+    def result() -> Result:
+        thread.join()
+        if failures:
+            raise failures[0]
+        return results[0]
+
+    return result

@@ -1,0 +1,62 @@
+"""Work beside other work."""
+
+import threading
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rgld import RGLD
+from rgld._fit import algorithm
+from rgld._fit.background import begin
+
+
+def test_the_result_comes_from_another_thread():
+    assert begin(threading.get_ident, 2)() != threading.get_ident()
+    assert begin(threading.get_ident, 1)() == threading.get_ident()
+
+
+def test_both_run_at_the_same_time():
+    here, there = threading.Event(), threading.Event()
+
+    def work():
+        there.set()
+        return here.wait(30)
+
+    result = begin(work, 2)
+    assert there.wait(30)
+    here.set()
+    assert result()
+
+
+def test_what_the_work_raises_is_raised_by_who_asks():
+    def fail():
+        raise ValueError("no relation")
+
+    result = begin(fail, 2)
+    with pytest.raises(ValueError, match="no relation"):
+        result()
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 3])
+def test_relations_are_the_same_beside_the_views(n_jobs):
+    rng = np.random.default_rng(0)
+    fare, tip = rng.gamma(2.0, 9.0, 900).round(2), rng.gamma(1.0, 3.0, 900).round(2)
+    city = rng.choice(["Bern", "Zug"], 900)
+    frame = pd.DataFrame(
+        {"fare": fare, "tip": tip, "total": fare + tip, "city": city, "zip": np.where(city == "Zug", 6300, 3000)}
+    )
+    expected = RGLD.plus(random_state=0, n_jobs=1).fit(frame)
+    detector = RGLD.plus(random_state=0, n_jobs=n_jobs).fit(frame)
+    assert len(detector.model_.relations.numbers.target)
+    rows = frame[:50].assign(total=1.0)
+    assert np.array_equal(detector.anomaly_score(rows), expected.anomaly_score(rows))
+
+
+def test_a_fit_fails_with_its_relations(monkeypatch):
+    def fail(*arguments):
+        raise RuntimeError("relations fail")
+
+    monkeypatch.setattr(algorithm, "fit_relations", fail)
+    with pytest.raises(RuntimeError, match="relations fail"):
+        RGLD.plus(n_jobs=2, random_state=0).fit(np.random.default_rng(0).normal(size=(900, 3)))
