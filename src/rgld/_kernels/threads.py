@@ -5,8 +5,11 @@ Spark or multiprocessing it means one, because the workers use the cores already
 """
 
 import multiprocessing
+import os
 import sys
 import threading
+from collections.abc import Callable
+from functools import lru_cache
 
 SHORT_TABLE_ROWS, SHORT_FIT_ROWS = 768, 256
 """Tables of up to this many rows use one thread, in a single call and in a fit, whose calls share their threads: a
@@ -20,15 +23,28 @@ def threads_for(n_rows: int, n_jobs: int | None, short: int = SHORT_TABLE_ROWS) 
 
 def n_threads(n_jobs: int | None) -> int:
     """Return the number of threads for `n_jobs`; as in joblib, -1 means all cores, -2 all but one, and so on."""
-    from joblib import cpu_count  # imported here: it takes long, and short tables do not need it
-    from joblib.parallel import get_active_backend
+    from joblib.parallel import get_active_backend  # imported here: it takes long, and short tables do not need it
 
     if n_jobs is not None:
-        return int(n_jobs) if n_jobs > 0 else max(1, cpu_count() + 1 + int(n_jobs))
+        return int(n_jobs) if n_jobs > 0 else max(1, _cpu_count() + 1 + int(n_jobs))
     backend, configured = get_active_backend()
     if backend.nesting_level or multiprocessing.parent_process() is not None or _in_dask_task() or _in_spark_task():
         return 1
-    return n_threads(configured) if configured else int(cpu_count())  # `joblib.parallel_config(n_jobs=...)`
+    return n_threads(configured) if configured else _cpu_count()  # `joblib.parallel_config(n_jobs=...)`
+
+
+def _cpu_count() -> int:
+    """Return the number of cores that the process may use, by its affinity and by the limits of its container."""
+    import joblib
+
+    affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
+    return _counted(joblib.cpu_count, affinity)
+
+
+@lru_cache(maxsize=16)
+def _counted(count: Callable[[], int], affinity: int) -> int:
+    """Return the count, which reads files of the system for half a millisecond: kept until the affinity changes."""
+    return int(count())
 
 
 def _in_spark_task() -> bool:
