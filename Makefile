@@ -115,6 +115,7 @@ sdist: .venv/.installed-dev
 	rm -rf dist/*.tar.gz
 	$(BIN)/python -m build --sdist --outdir dist .
 	$(BIN)/python -m twine check --strict dist/*.tar.gz
+	$(BIN)/check-manifest
 
 # The documentation site in build/site: strict, so that a link or an anchor that leads nowhere is an error. It opens from
 # the file system and needs no network.
