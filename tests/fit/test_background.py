@@ -5,6 +5,7 @@ import threading
 import numpy as np
 import pandas as pd
 import pytest
+from threadpoolctl import threadpool_info
 
 from rgld import RGLD
 from rgld._fit import algorithm
@@ -36,6 +37,27 @@ def test_what_the_work_raises_is_raised_by_who_asks():
     result = begin(fail, 2)
     with pytest.raises(ValueError, match="no relation"):
         result()
+
+
+def blas_threads():
+    np.ones((2, 2)) @ np.ones((2, 2))
+    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+
+def test_matrix_products_use_one_thread_until_the_last_work_is_done():
+    before = blas_threads()
+    if not before or max(before) == 1:
+        pytest.skip("NumPy's matrix products have one thread here")
+    first, second, hold = threading.Event(), threading.Event(), threading.Event()
+    results = [begin(lambda event=event: (event.set(), hold.wait(30))[1], 2) for event in (first, second)]
+    assert first.wait(30) and second.wait(30)
+    assert set(blas_threads()) == {1}
+    hold.set()
+    assert [result() for result in results] == [True, True]
+    assert blas_threads() == before
+    with pytest.raises(ZeroDivisionError):
+        begin(lambda: 1 / 0, 2)()
+    assert blas_threads() == before
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 3])

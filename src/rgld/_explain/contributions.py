@@ -19,19 +19,16 @@ views see can contribute as much as any other. Branches are weighted as in the s
 the views, and their contributions are added up to those of the table's columns.
 """
 
-import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from threading import Lock
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from .. import _kernels
 from .._arrays import Float32s, Float64s, Floats, Int32s
+from .._kernels.threads import ONE_BLAS_THREAD
 from .._model.model import SMALLEST_BANDWIDTH, Branch, LocalBranch, Model
 from .._model.ranks import STANDARD_BOUNDS, BranchRanks, normalized_rank
 from .._model.scaling import Scaling
@@ -61,38 +58,6 @@ several."""
 MIN_DISTANCE_IN_SPREADS = 0.01
 """In `distance_ratio`, smaller distances, in units of the references' spread, count as this: in a view whose columns
 have few different values, most rows have an equal row."""
-
-
-class _OneBlasThread:
-    """Limits BLAS to one thread, for one caller at a time.
-
-    The limit holds for the whole process: of two callers at once, one would restore the other's limit instead of the
-    original.
-    """
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._limits: Any = None
-
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        with self._lock, threadpool_limits(1, "blas") as self._limits:
-            try:
-                yield
-            finally:
-                self._limits = None
-
-    def release_in_child(self) -> None:
-        """Release lock and limit in a forked child: the thread that held them is not there."""
-        self._lock = Lock()
-        limits, self._limits = self._limits, None
-        if limits is not None:
-            limits.__exit__(None, None, None)
-
-
-_ONE_BLAS_THREAD = _OneBlasThread()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_ONE_BLAS_THREAD.release_in_child)
 
 
 class Contributions(NamedTuple):
@@ -187,7 +152,7 @@ def contributions(model: Model, matrix: Floats, n_threads: int) -> Contributions
     if len(matrix) <= MAX_CACHED_ROWS:  # products of so few rows need no threads, and finding BLAS takes milliseconds
         explain_block(0)
         return Contributions(by_column, ratio)
-    with _ONE_BLAS_THREAD.held(), ThreadPoolExecutor(n_threads) as pool:
+    with ONE_BLAS_THREAD.held(), ThreadPoolExecutor(n_threads) as pool:
         list(pool.map(explain_block, range(0, len(matrix), step)))
     return Contributions(by_column, ratio)
 

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from threading import Thread
 from typing import TypeVar
 
+from .._kernels.threads import ONE_BLAS_THREAD
+
 Result = TypeVar("Result")
 
 
@@ -23,7 +25,8 @@ def begin(work: Callable[[], Result], n_threads: int) -> Callable[[], Result]:
 
     def run() -> None:
         try:
-            results.append(work())
+            with ONE_BLAS_THREAD.held():
+                results.append(work())
         except BaseException as failure:  # raised in the thread that asks for the result
             failures.append(failure)
 

@@ -8,8 +8,10 @@ import multiprocessing
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
+from typing import Any
 
 SHORT_TABLE_ROWS, SHORT_FIT_ROWS = 768, 256
 """Tables of up to this many rows use one thread, in a single call and in a fit, whose calls share their threads: a
@@ -45,6 +47,54 @@ def _cpu_count() -> int:
 def _counted(count: Callable[[], int], affinity: int) -> int:
     """Return the count, which reads files of the system for half a millisecond: kept until the affinity changes."""
     return int(count())
+
+
+class _OneBlasThread:
+    """Limits the matrix products of NumPy to one thread, as long as anyone asks for it.
+
+    The limit holds for the whole process. So the last to end restores the number: of two callers at once, each would
+    restore what the other had set.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._n_held = 0
+        self._limit: Any = None
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Return a context in which the limit holds."""
+        with self._lock:
+            if not self._n_held:
+                self._limit = _thread_pools().limit(limits=1, user_api="blas")
+            self._n_held += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._n_held = max(0, self._n_held - 1)  # 0 already in the child of a fork
+                if not self._n_held:
+                    self._limit.restore_original_limits()
+
+    def release_in_child(self) -> None:
+        """Release lock and limit in a forked child: the threads that held them are not there."""
+        self._lock = threading.Lock()
+        if self._n_held:
+            self._limit.restore_original_limits()
+        self._n_held = 0
+
+
+ONE_BLAS_THREAD = _OneBlasThread()
+"""Where several threads compute: more of them would wait for each other's cores."""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=ONE_BLAS_THREAD.release_in_child)
+
+
+@lru_cache(maxsize=1)
+def _thread_pools() -> Any:
+    from threadpoolctl import ThreadpoolController  # imported here: few calls need it
+
+    return ThreadpoolController()
 
 
 def _in_spark_task() -> bool:
