@@ -168,7 +168,7 @@ def _stages(speed: dict[str, Any]) -> str:
 
 
 def _why(speed: dict[str, Any], totals: dict[str, float]) -> str:
-    """Return why goals are missed, by the profile."""
+    """Return what keeps it from being faster, by the profile."""
     means = _means(speed)
     profile = speed["stages"]
     big, wide = ("10000 x 20, all cores", "2000 x 500, all cores")
@@ -181,11 +181,11 @@ def _why(speed: dict[str, Any], totals: dict[str, float]) -> str:
     missing = f"- 8 x faster than IForest in the mean would be {_ms(means[FOREST] / 8)} ms, {100 * share:.0f} % of RGLD's mean here.\n"
     forest = missing if share < 1 else ""
     return (
-        "Why goals are missed:\n\n"
+        "Why it is not faster:\n\n"
         f"- On a table of the protocol's full size, the view scores of the training rows and their sorting take {100 * views:.0f} % of the time (400 distances in each of ten views, "
         "400 cosines at four bandwidths, fifty sorts). They run near the limit of one core (see below), and a second core helps.\n"
         f"- In all, a second core gives only {gain:.2f} x the speed: the {_ms(python)} ms in Python, the drawing of views and the merging of sums and distributions "
-        "stay on one thread, and each stage starts and joins its threads.\n"
+        "stay on one thread.\n"
         f"{forest}- A wide table spends {_ms(profile[wide]['column statistics'] + profile[wide]['scaling'])} of {_ms(totals[wide])} ms on sorting its columns for their statistics and on scaling them. "
         "Trees and histograms need neither.\n\n"
         "What could still be gained: sort fewer columns (only the choice of the scaling needs all of them), sum the random features in fewer passes, "
