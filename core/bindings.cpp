@@ -8,6 +8,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <exception>
@@ -109,6 +110,7 @@ class PyTeam {
     void enter() {
         require(!team_, "a team is entered once");
         team_ = std::make_unique<Team>(n_threads_);
+        lent_ = team_->lent();
         before_ = Team::current();
         Team::current() = team_.get();
     }
@@ -118,9 +120,14 @@ class PyTeam {
         team_.reset();  // its threads are idle and end without the GIL
     }
 
+    // Other work of the caller, on a thread of Python's, borrows a core for as long as it takes.
+    void lend() { ++*lent_; }
+    void take_back() { --*lent_; }
+
   private:
     size_t n_threads_;
     std::unique_ptr<Team> team_;
+    std::shared_ptr<std::atomic<size_t>> lent_ = std::make_shared<std::atomic<size_t>>(0);
     Team* before_ = nullptr;
 };
 
@@ -245,7 +252,15 @@ NB_MODULE(_core, m) {
 
     nb::class_<PyTeam>(m, "Team")
         .def(nb::init<size_t>())
-        .def("__enter__", &PyTeam::enter)
+        .def(
+            "__enter__",
+            [](PyTeam& self) -> PyTeam& {
+                self.enter();
+                return self;
+            },
+            nb::rv_policy::reference)
+        .def("lend", &PyTeam::lend)
+        .def("take_back", &PyTeam::take_back)
         .def("__exit__", [](PyTeam& self, const nb::args&) { self.exit(); });
 
     m.def("column_statistics", [](AnyMatrix X, size_t n_quantiles, double largest, int n_threads) {

@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <thread>
@@ -57,7 +58,15 @@ class Team {
     Team(const Team&) = delete;
     Team& operator=(const Team&) = delete;
 
-    size_t n_workers() const { return threads_.size() + 1; }
+    // How many may work now: other work of the caller may have borrowed the cores of some. A thread that had to share
+    // its core would keep all others waiting at the end of each call.
+    size_t n_workers() const {
+        const size_t n_lent = n_lent_->load(std::memory_order_relaxed);
+        return threads_.size() + 1 - std::min(threads_.size(), n_lent);
+    }
+
+    // How many are lent. May outlive the team.
+    std::shared_ptr<std::atomic<size_t>> lent() const { return n_lent_; }
 
     // Whether this is the copy of a team in the child of a fork.
     bool is_copy() const { return owner_ != process(); }
@@ -121,6 +130,7 @@ class Team {
     }
 
     const long owner_ = process();
+    const std::shared_ptr<std::atomic<size_t>> n_lent_ = std::make_shared<std::atomic<size_t>>(0);
     const std::function<void(size_t)>* work_ = nullptr;
     std::atomic<size_t> round_{0}, n_busy_{0};
     std::mutex lock_;
@@ -138,9 +148,14 @@ void run_tasks(const Run& run, size_t n_tasks, Work&& work) {
     std::mutex failure_lock;
     auto last_asked = std::chrono::steady_clock::now();
 
-    auto loop = [&](size_t worker) {
+    const size_t n_workers = std::min(size_t(std::max(run.n_threads, 1)), n_tasks);
+    Team* team = n_workers > 1 ? Team::current() : nullptr;
+    if (team && team->is_copy()) team = nullptr;
+
+    // A caller whose threads are all lent works alone until one comes back.
+    auto loop = [&](size_t worker, bool until_helped) {
         try {
-            for (size_t task; !stop && (task = next++) < n_tasks;) {
+            for (size_t task; !stop && !(until_helped && team->n_workers() > 1) && (task = next++) < n_tasks;) {
                 work(task, worker);
                 if (worker == 0 && run.asked_to_stop) {
                     const auto now = std::chrono::steady_clock::now();
@@ -157,22 +172,23 @@ void run_tasks(const Run& run, size_t n_tasks, Work&& work) {
         }
     };
 
-    const size_t n_workers = std::min(size_t(std::max(run.n_threads, 1)), n_tasks);
-    Team* team = Team::current();
-    if (n_workers > 1 && team && !team->is_copy()) {
-        team->run([&](size_t worker) {
-            if (worker < n_workers) loop(worker);
-        });
+    if (team) {
+        if (team->n_workers() == 1) loop(0, true);
+        const size_t n_free = std::min(n_workers, team->n_workers());
+        if (!stop && next < n_tasks)
+            team->run([&](size_t worker) {
+                if (worker < n_free) loop(worker, false);
+            });
         if (failure) std::rethrow_exception(failure);
         return;
     }
     std::vector<std::thread> threads;
     try {
-        for (size_t worker = 1; worker < n_workers; ++worker) threads.emplace_back(loop, worker);
+        for (size_t worker = 1; worker < n_workers; ++worker) threads.emplace_back(loop, worker, false);
     } catch (...) {
         // The system has no more threads: those that run, and this one, do the work.
     }
-    loop(0);
+    loop(0, false);
     for (auto& thread : threads) thread.join();
     if (failure) std::rethrow_exception(failure);
 }

@@ -12,9 +12,32 @@ from rgld._fit import algorithm
 from rgld._fit.background import begin
 
 
+class Team:
+    """Counts what it lends."""
+
+    n_lent = 0
+
+    def lend(self):
+        self.n_lent += 1
+
+    def take_back(self):
+        self.n_lent -= 1
+
+
 def test_the_result_comes_from_another_thread():
-    assert begin(threading.get_ident, 2)() != threading.get_ident()
-    assert begin(threading.get_ident, 1)() == threading.get_ident()
+    assert begin(threading.get_ident, Team())() != threading.get_ident()
+    assert begin(threading.get_ident, None)() == threading.get_ident()
+
+
+def test_a_core_is_lent_as_long_as_the_work_takes():
+    team, hold = Team(), threading.Event()
+    result = begin(lambda: hold.wait(30), team)
+    assert team.n_lent == 1
+    hold.set()
+    assert result() and team.n_lent == 0
+    with pytest.raises(ZeroDivisionError):
+        begin(lambda: 1 / 0, team)()
+    assert team.n_lent == 0
 
 
 def test_both_run_at_the_same_time():
@@ -24,7 +47,7 @@ def test_both_run_at_the_same_time():
         there.set()
         return here.wait(30)
 
-    result = begin(work, 2)
+    result = begin(work, Team())
     assert there.wait(30)
     here.set()
     assert result()
@@ -34,7 +57,7 @@ def test_what_the_work_raises_is_raised_by_who_asks():
     def fail():
         raise ValueError("no relation")
 
-    result = begin(fail, 2)
+    result = begin(fail, Team())
     with pytest.raises(ValueError, match="no relation"):
         result()
 
@@ -49,14 +72,14 @@ def test_matrix_products_use_one_thread_until_the_last_work_is_done():
     if not before or max(before) == 1:
         pytest.skip("NumPy's matrix products have one thread here")
     first, second, hold = threading.Event(), threading.Event(), threading.Event()
-    results = [begin(lambda event=event: (event.set(), hold.wait(30))[1], 2) for event in (first, second)]
+    results = [begin(lambda event=event: (event.set(), hold.wait(30))[1], Team()) for event in (first, second)]
     assert first.wait(30) and second.wait(30)
     assert set(blas_threads()) == {1}
     hold.set()
     assert [result() for result in results] == [True, True]
     assert blas_threads() == before
     with pytest.raises(ZeroDivisionError):
-        begin(lambda: 1 / 0, 2)()
+        begin(lambda: 1 / 0, Team())()
     assert blas_threads() == before
 
 

@@ -205,8 +205,16 @@ int main() {
             const bool held = holds(inputs, expected, n_threads);
             std::this_thread::sleep_for(2 * kLookFor);
             const bool held_after_sleep = same_bits(everything(inputs, true, n_threads), expected);
+            // All threads are lent, and come back in the middle of the work.
+            *team.lent() = size;
+            std::thread other([lent = team.lent()] {
+                std::this_thread::sleep_for(kLookFor);
+                *lent = 0;
+            });
+            const bool held_while_lent = holds(inputs, expected, n_threads);
+            other.join();
             Team::current() = nullptr;
-            if (!held || !held_after_sleep) return 1;
+            if (!held || !held_after_sleep || !held_while_lent) return 1;
         }
     }
     // Several callers with one model, as when a detector scores on several threads of Python.

@@ -136,8 +136,8 @@ def fit_table(
     rows = RowsInMemory(matrix if held_out is None else matrix[learned], sample, parameters.n_jobs)
     sample_table = training if sampled is None else table.take(sampled)
     relating = partial(fit_relations, sample_table, encoding, rows.sample)
-    related = begin(relating, rows.n_threads) if parameters.relations else None  # beside the views
-    with _kernels.team(rows.n_threads):
+    with _kernels.team(rows.n_threads) as team:
+        related = begin(relating, team) if parameters.relations else None  # beside the views
         model, branch_scores = fit_model(rows, encoding, parameters, seed)
         model = replace(model, profiles=_profiles(sample_table, encoding, rows))
     assert branch_scores is not None, "rows in memory have scores"

@@ -7,18 +7,19 @@ from collections.abc import Callable
 from threading import Thread
 from typing import TypeVar
 
+from .._kernels import Team
 from .._kernels.threads import ONE_BLAS_THREAD
 
 Result = TypeVar("Result")
 
 
-def begin(work: Callable[[], Result], n_threads: int) -> Callable[[], Result]:
-    """Begin work; return a function that waits for it and returns its result, or raises what it raised. With one
-    thread, the function does the work.
+def begin(work: Callable[[], Result], team: Team | None) -> Callable[[], Result]:
+    """Begin work on a core that the team lends; return a function that waits for it and returns its result, or raises
+    what it raised. Without a team, the function does the work.
 
     The thread does not keep Python from exiting, nor Ctrl-C from ending the fit: it ends when its work is done.
     """
-    if n_threads == 1:
+    if team is None:
         return work
     results: list[Result] = []
     failures: list[BaseException] = []
@@ -29,7 +30,10 @@ def begin(work: Callable[[], Result], n_threads: int) -> Callable[[], Result]:
                 results.append(work())
         except BaseException as failure:  # raised in the thread that asks for the result
             failures.append(failure)
+        finally:
+            team.take_back()
 
+    team.lend()
     thread = Thread(target=run, name="rgld", daemon=True)
     thread.start()
 

@@ -39,6 +39,7 @@ else:
 
 Distances = chosen.Distances
 Rows = chosen.Rows
+Team = chosen.Team
 branch_means = chosen.branch_means
 branch_scores = chosen.branch_scores
 column_knots = chosen.column_knots
@@ -57,6 +58,7 @@ view_scores = chosen.view_scores
 __all__ = [
     "Distances",
     "Rows",
+    "Team",
     "branch_means",
     "branch_scores",
     "column_knots",

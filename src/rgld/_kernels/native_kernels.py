@@ -28,7 +28,7 @@ from .._model.scaling import ARCSINH_KINDS, LARGEST_RAW_VALUE, LARGEST_VALUE, Sc
 from .._model.statistics import DISTINCT_ROWS, ColumnStatistics
 from .._model.views import Views
 from . import _core
-from .numpy_kernels import Distances, Moments, Sums
+from .numpy_kernels import Distances, Moments, Sums, Team
 
 Native = TypeVar("Native")
 Part = Scaling | Branch | BranchRanks
@@ -45,8 +45,9 @@ def _prepared(part: Part, prepare: Callable[[], Native]) -> Native:
     return native
 
 
-def team(n_threads: int) -> AbstractContextManager[None]:
-    """Return a context in which all calls share their threads, instead of starting some in each call."""
+def team(n_threads: int) -> AbstractContextManager[Team | None]:
+    """Return a context in which all calls share their threads, instead of starting some in each call. It gives a
+    `Team`, None with one thread."""
     return _core.Team(n_threads) if n_threads > 1 else nullcontext()
 
 

@@ -7,7 +7,7 @@ in blocks (`blocks.py`); the formulas of a block are in `elementary.py`.
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial, reduce
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -52,7 +52,17 @@ class Distances(NamedTuple):
     mean_positive: Float64s
 
 
-def team(n_threads: int) -> AbstractContextManager[None]:
+class Team(Protocol):
+    """The threads of a fit."""
+
+    def lend(self) -> None:
+        """Use a thread less: other work needs its core."""
+
+    def take_back(self) -> None:
+        """Use it again."""
+
+
+def team(n_threads: int) -> AbstractContextManager[Team | None]:
     """Return a context in which all calls share their threads. NumPy needs none."""
     return nullcontext()
 
