@@ -40,6 +40,15 @@ def test_a_core_is_lent_as_long_as_the_work_takes():
     assert team.n_lent == 0
 
 
+def test_a_system_without_threads_does_the_work_later(monkeypatch):
+    def fail(thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", fail)
+    team = Team()
+    assert begin(threading.get_ident, team)() == threading.get_ident() and team.n_lent == 0
+
+
 def test_both_run_at_the_same_time():
     here, there = threading.Event(), threading.Event()
 

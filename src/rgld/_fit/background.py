@@ -35,7 +35,11 @@ def begin(work: Callable[[], Result], team: Team | None) -> Callable[[], Result]
 
     team.lend()
     thread = Thread(target=run, name="rgld", daemon=True)
-    thread.start()
+    try:
+        thread.start()
+    except RuntimeError:  # the system has no more threads
+        team.take_back()
+        return work
 
     def result() -> Result:
         thread.join()
