@@ -1,6 +1,7 @@
 """Work beside other work."""
 
 import threading
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -76,17 +77,23 @@ def blas_threads():
     return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
 
 
-def test_matrix_products_use_one_thread_until_the_last_work_is_done():
+def test_matrix_products_use_one_thread_beside_other_work():
     before = blas_threads()
     if not before or max(before) == 1:
         pytest.skip("NumPy's matrix products have one thread here")
-    first, second, hold = threading.Event(), threading.Event(), threading.Event()
-    results = [begin(lambda event=event: (event.set(), hold.wait(30))[1], Team()) for event in (first, second)]
-    assert first.wait(30) and second.wait(30)
-    assert set(blas_threads()) == {1}
-    hold.set()
-    assert [result() for result in results] == [True, True]
-    assert blas_threads() == before
+    for _ in range(2):  # the second time on another thread
+        first, second, hold = threading.Event(), threading.Event(), threading.Event()
+
+        def work(began, until=hold):
+            began.set()
+            return until.wait(30)
+
+        results = [begin(partial(work, began), Team()) for began in (first, second)]
+        assert first.wait(30) and second.wait(30)
+        assert set(blas_threads()) == {1}
+        hold.set()
+        assert [result() for result in results] == [True, True]
+        assert blas_threads() == before
     with pytest.raises(ZeroDivisionError):
         begin(lambda: 1 / 0, Team())()
     assert blas_threads() == before

@@ -50,38 +50,37 @@ def _counted(count: Callable[[], int], affinity: int) -> int:
 
 
 class _OneBlasThread:
-    """Limits the matrix products of NumPy to one thread, as long as anyone asks for it.
+    """Limits the matrix products of NumPy to one thread.
 
-    The limit holds for the whole process. So the last to end restores the number: of two callers at once, each would
-    restore what the other had set.
+    The limit holds for the whole process, and only the thread that set it may lift it: of two callers at once, one
+    would restore the other's limit instead of the original. So a second caller has the limit of the first, for as long
+    as that takes.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._n_held = 0
-        self._limit: Any = None
+        self._limits: Any = None
 
     @contextmanager
     def held(self) -> Iterator[None]:
         """Return a context in which the limit holds."""
-        with self._lock:
-            if not self._n_held:
-                self._limit = _thread_pools().limit(limits=1, user_api="blas")
-            self._n_held += 1
-        try:
+        lock = self._lock
+        if not lock.acquire(blocking=False):
             yield
+            return
+        try:
+            with _thread_pools().limit(limits=1, user_api="blas") as self._limits:
+                yield
         finally:
-            with self._lock:
-                self._n_held = max(0, self._n_held - 1)  # 0 already in the child of a fork
-                if not self._n_held:
-                    self._limit.restore_original_limits()
+            self._limits = None
+            lock.release()
 
     def release_in_child(self) -> None:
-        """Release lock and limit in a forked child: the threads that held them are not there."""
+        """Release lock and limit in a forked child: the thread that held them is not there."""
         self._lock = threading.Lock()
-        if self._n_held:
-            self._limit.restore_original_limits()
-        self._n_held = 0
+        limits, self._limits = self._limits, None
+        if limits is not None:
+            limits.__exit__(None, None, None)
 
 
 ONE_BLAS_THREAD = _OneBlasThread()
