@@ -8,7 +8,6 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <exception>
@@ -102,32 +101,37 @@ void run_freely(int n_threads, Work&& work) {
     }
 }
 
-// A context in which the calls of one thread share a team.
+// A context in which the calls of one thread share a team. The team itself lives as long as this object: work that
+// borrowed a core may give it back after the context has ended.
 class PyTeam {
   public:
     explicit PyTeam(size_t n_threads) : n_threads_(n_threads) {}
+    ~PyTeam() { forget_copy(); }
 
     void enter() {
         require(!team_, "a team is entered once");
         team_ = std::make_unique<Team>(n_threads_);
-        lent_ = team_->lent();
         before_ = Team::current();
         Team::current() = team_.get();
     }
 
     void exit() {
         Team::current() = before_;
-        team_.reset();  // its threads are idle and end without the GIL
+        if (!forget_copy()) team_->end();  // the threads are idle, and end without the GIL
     }
 
-    // Other work of the caller, on a thread of Python's, borrows a core for as long as it takes.
-    void lend() { ++*lent_; }
-    void take_back() { --*lent_; }
+    void lend() { team_->lend(); }
+    void take_back() { team_->take_back(); }
 
   private:
+    bool forget_copy() {
+        const bool is_copy = team_ && team_->is_copy();
+        if (is_copy) (void)team_.release();
+        return is_copy;
+    }
+
     size_t n_threads_;
     std::unique_ptr<Team> team_;
-    std::shared_ptr<std::atomic<size_t>> lent_ = std::make_shared<std::atomic<size_t>>(0);
     Team* before_ = nullptr;
 };
 

@@ -8,7 +8,6 @@
 #include <condition_variable>
 #include <exception>
 #include <functional>
-#include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <thread>
@@ -46,29 +45,27 @@ class Team {
         }
     }
 
-    ~Team() {
-        if (is_copy()) {  // The child of a fork has none of the threads, and must not wait for them.
-            new std::vector<std::thread>(std::move(threads_));
-            return;
-        }
-        start({});
-        for (auto& thread : threads_) thread.join();
-    }
+    ~Team() { end(); }
 
     Team(const Team&) = delete;
     Team& operator=(const Team&) = delete;
 
-    // How many may work now: other work of the caller may have borrowed the cores of some. A thread that had to share
-    // its core would keep all others waiting at the end of each call.
-    size_t n_workers() const {
-        const size_t n_lent = n_lent_->load(std::memory_order_relaxed);
-        return threads_.size() + 1 - std::min(threads_.size(), n_lent);
+    // Ends the threads. Not in the child of a fork, which has none of them and would wait for ever.
+    void end() {
+        start(nullptr);
+        for (auto& thread : threads_) thread.join();
+        threads_.clear();
     }
 
-    // How many are lent. May outlive the team.
-    std::shared_ptr<std::atomic<size_t>> lent() const { return n_lent_; }
+    // Other work of the caller, on a thread of its own, borrows a core. A thread of the team that had to share its core
+    // would keep the others waiting at the end of each call.
+    void lend() { ++n_lent_; }
+    void take_back() { --n_lent_; }
 
-    // Whether this is the copy of a team in the child of a fork.
+    // How many may work now.
+    size_t n_workers() const { return threads_.size() + 1 - std::min(threads_.size(), n_lent_.load()); }
+
+    // Whether this is the copy of a team in the child of a fork. Such a copy is of no use, and must not be destroyed.
     bool is_copy() const { return owner_ != process(); }
 
     // Calls work(worker) on the threads and, as worker 0, here. It must not throw.
@@ -130,9 +127,8 @@ class Team {
     }
 
     const long owner_ = process();
-    const std::shared_ptr<std::atomic<size_t>> n_lent_ = std::make_shared<std::atomic<size_t>>(0);
     const std::function<void(size_t)>* work_ = nullptr;
-    std::atomic<size_t> round_{0}, n_busy_{0};
+    std::atomic<size_t> round_{0}, n_busy_{0}, n_lent_{0};
     std::mutex lock_;
     std::condition_variable changed_;
     std::vector<std::thread> threads_;  // last: the threads use all of the above

@@ -206,10 +206,10 @@ int main() {
             std::this_thread::sleep_for(2 * kLookFor);
             const bool held_after_sleep = same_bits(everything(inputs, true, n_threads), expected);
             // All threads are lent, and come back in the middle of the work.
-            *team.lent() = size;
-            std::thread other([lent = team.lent()] {
+            for (size_t i = 0; i < size; ++i) team.lend();
+            std::thread other([&] {
                 std::this_thread::sleep_for(kLookFor);
-                *lent = 0;
+                for (size_t i = 0; i < size; ++i) team.take_back();
             });
             const bool held_while_lent = holds(inputs, expected, n_threads);
             other.join();
