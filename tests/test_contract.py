@@ -62,19 +62,20 @@ def test_plus_is_pinned():
     changed = {k: v for k, v in RGLD.plus().get_params().items() if v != RGLD().get_params()[k]}
     assert changed == {
         "n_global_views": 6,
-        "n_local_views": 72,
+        "n_local_views": 60,
         "n_random_features": 20,
         "bandwidth_multipliers": (1.0, 2.0),
         "n_references": 50,
         "n_neighbors": 5,
         "feature_fraction": (1.0, 0.3, 1.0, 1.0),
-        "max_features": 64,
+        "max_features": 48,
         "projection": "orthogonal",
         "preprocessing": ("arcsinh", "arcsinh-standard", "quantile"),
         "aggregation": "standard",
         "global_score": "leverage",
         "whitening": (0.0, 0.0, 0.0, 0.1),
         "trim": 0.4,
+        "max_training_rows": 4096,
         "relations": True,
         "local_weight": 0.67,
     }
@@ -86,6 +87,7 @@ def test_novelty_is_pinned():
     changed = {k: v for k, v in RGLD.novelty().get_params().items() if v != RGLD.plus().get_params()[k]}
     assert changed == {
         "n_local_views": 18,
+        "max_features": 64,
         "n_random_features": 30,
         "bandwidth_multipliers": (0.5, 1.0),
         "n_references": 1000,
@@ -94,6 +96,7 @@ def test_novelty_is_pinned():
         "ridge": 0.001,
         "whitening": 0.01,
         "trim": 0.0,
+        "max_training_rows": None,
         "local_weight": 0.75,
     }
     assert RGLD.novelty(n_references=60, random_state=3).n_references == 60

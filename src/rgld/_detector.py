@@ -55,7 +55,7 @@ class Detector(Configured):
         y : ignored
             There are no labels.
         """
-        fit_and_score(self, X)
+        _fit(self, X)
         return self
 
     def fit_batches(
@@ -284,13 +284,18 @@ class Detector(Configured):
 
 
 def fit_and_score(detector: Detector, X: ArrayLike) -> Float64s:
-    """Fit a detector and return the anomaly scores of the training rows, which the fit computes anyway."""
+    """Fit a detector and return the anomaly scores of the training rows: most fits compute them anyway."""
+    scores = _fit(detector, X, with_scores=True).scores
+    assert scores is not None, "they were asked for"
+    return scores
+
+
+def _fit(detector: Detector, X: ArrayLike, with_scores: bool = False) -> Fitted:
     parameters = Parameters.of(detector)
     schema, table = read_training_table(X, unused=parameters.dropped_columns)
-    fitted = fit_table(table, parameters, root_seed(parameters.random_state))
+    fitted = fit_table(table, parameters, root_seed(parameters.random_state), with_scores=with_scores)
     detector._keep(schema, fitted)
-    assert fitted.scores is not None, "the rows were in memory"
-    return fitted.scores
+    return fitted
 
 
 def fit_in_passes(detector: Detector, executor: Executor) -> None:

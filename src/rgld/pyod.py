@@ -82,6 +82,7 @@ class RGLD(BaseDetector):
         ridge: float = 0.02,
         whitening: float | tuple[float, ...] = 0.0,
         trim: float = 0.0,
+        max_training_rows: int | None = None,
         relations: bool = False,
         local_weight: float = 0.5,
         columns: Mapping[str, str] | None = None,
@@ -109,6 +110,7 @@ class RGLD(BaseDetector):
         self.ridge = ridge
         self.whitening = whitening
         self.trim = trim
+        self.max_training_rows = max_training_rows
         self.relations = relations
         self.local_weight = local_weight
         self.columns = columns

@@ -77,7 +77,7 @@ HOSTILE_FILES = {
     "NaN in the header": lambda h, d: joined(json.dumps({**h, "x": float("nan")}), d),
     "a repeated name": lambda h, d: joined(json.dumps(h)[:-1] + ',"sha256":{}}', d),
     "another format": lambda h, d: joined({**h, "__metadata__": {**h["__metadata__"], "format": "other"}}, d),
-    "a later version": lambda h, d: joined({**h, "__metadata__": {**h["__metadata__"], "version": "5"}}, d),
+    "a later version": lambda h, d: joined({**h, "__metadata__": {**h["__metadata__"], "version": "6"}}, d),
     "metadata of numbers": lambda h, d: joined({**h, "__metadata__": {"format": 1}}, d),
     "no metadata": lambda h, d: joined({k: v for k, v in h.items() if k != "__metadata__"}, d),
     "overlapping arrays": lambda h, d: joined(

@@ -168,7 +168,8 @@ def test_scores_at_the_limits_of_what_is_read(path, local_weight, values):
 
     def change(content, arrays):
         set_ranks(edge, 1.0 - edge)(content, arrays)
-        content["sizes"]["n_rows"], content["local_weight"] = modelsizes.MAX_ROWS, local_weight
+        content["sizes"]["n_rows"] = content["sizes"]["n_ranked_rows"] = modelsizes.MAX_ROWS
+        content["local_weight"] = local_weight
         for branch in ("global", "local"):
             last = arrays[f"{branch}.cdf_sizes"][-1]
             arrays[f"{branch}.cdf_values"][-last:] = np.linspace(0.0, values, last)

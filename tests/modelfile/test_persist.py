@@ -13,6 +13,7 @@ import rgld
 from rgld import RGLD, ModelFileError, load
 from rgld._modelfile import tensors
 
+from ..fit.relation_tables import related
 from .model_files import MIXED_SETTINGS, NEW, SMALL, X, mixed
 
 CONFIGURATIONS = {
@@ -113,7 +114,7 @@ def test_any_safetensors_reader_opens_it_and_finds_the_notice(path):
     assert arrays["local.references"].shape == (2, 5, 6)
     with safetensors.safe_open(path, "numpy") as file:
         assert "contains training rows" in file.metadata()["notice"]
-        assert file.metadata()["version"] == "4"
+        assert file.metadata()["version"] == "5"
 
 
 def test_the_size_does_not_grow_with_the_table(tmp_path):
@@ -130,6 +131,15 @@ def test_frozen_file_of_version_1():
     expected = np.loadtxt(os.path.join(folder, "version-1-scores.csv"))
     # Not to the bit: the cosines of another machine may round differently.
     np.testing.assert_allclose(detector.anomaly_score(NEW), expected, atol=1e-4)
+
+
+def test_frozen_file_of_version_4():
+    """A plus model with relations, written before `max_training_rows`."""
+    folder = os.path.join(os.path.dirname(__file__), "..", "files")
+    detector = load(os.path.join(folder, "version-4.rgld"))
+    assert detector.max_training_rows is None and len(detector.relations_) > 0
+    expected = np.loadtxt(os.path.join(folder, "version-4-scores.csv"))
+    np.testing.assert_allclose(detector.anomaly_score(related(60, seed=5)), expected, atol=1e-4)
 
 
 def test_a_model_of_a_mixed_table_says_all_it_said_before(mixed_path, tmp_path):

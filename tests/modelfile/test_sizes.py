@@ -8,6 +8,7 @@ from rgld._modelfile.sizes import parse_sizes
 SIZES = {
     "n_columns": 10,
     "n_rows": 100,
+    "n_ranked_rows": 50,
     "n_features": 3,
     "projection_dim": 2,
     "n_global_views": 2,
@@ -27,8 +28,10 @@ SIZES = {
 LEVERAGE = {"n_global_views": 0, "n_random_features": 0, "n_bandwidths": 0, "n_leverage_views": 2, "leverage_dim": 4}
 AT_BOUNDS = [
     ({"n_rows": 2**40}, {"n_rows": 2**40 + 1}),
-    ({"n_rows": 12}, {"n_rows": 11}),
-    ({"n_rows": 6, "n_sample_rows": 6}, {"n_rows": 5, "n_sample_rows": 5}),
+    ({"n_rows": 50}, {"n_rows": 49}),
+    ({"n_ranked_rows": 100}, {"n_ranked_rows": 101}),
+    ({"n_ranked_rows": 12}, {"n_ranked_rows": 11}),
+    ({"n_ranked_rows": 6, "n_sample_rows": 6}, {"n_ranked_rows": 5, "n_sample_rows": 5}),
     ({"n_columns": 2**20}, {"n_columns": 2**20 + 1}),
     ({"n_features": 10}, {"n_features": 11}),
     ({"n_features": 1}, {"n_features": 0}),

@@ -18,7 +18,7 @@ from functools import partial
 import numpy as np
 
 from .. import _kernels
-from .._arrays import Float64s, Int64s
+from .._arrays import Float64s, Indices, Int64s
 from .._kernels.relations import cells_of, n_broken_rows
 from .._kernels.scoring import score_rows, with_relations
 from .._model.model import GlobalBranch, LeverageBranch, Model
@@ -40,7 +40,7 @@ from .inner_rows import inner_rows
 from .leverage_branch import fit_leverage
 from .local_branch import draw_kept_rows, draw_local, fit_local
 from .relations import FittedRelations, fit_relations
-from .sampling import key_limit_for, n_held_out, sample_size, split_rows
+from .sampling import key_limit_for, n_held_out, sample_size, split_rows, viewed_rows
 from .scaling import fit_inner_scaling, fit_scaling
 from .steps import PassContext, SurveyStep
 from .stream import Stream
@@ -57,7 +57,7 @@ class Fitted:
     offset: float
     """A row is an outlier if its negative anomaly score is below this."""
     scores: Float64s | None = None
-    """Anomaly scores of all training rows, including held-out rows; None unless all rows were in memory."""
+    """Anomaly scores of all training rows, including held-out rows; None unless asked for, and all rows in memory."""
 
 
 def fit_model(
@@ -125,6 +125,8 @@ def fit_table(
     seed: int,
     n_spanned: int | None = None,
     row_indices: Int64s | None = None,
+    *,
+    with_scores: bool = False,
 ) -> Fitted:
     """Return the fit on rows in memory. The rows of a stream are a sample: `n_spanned` rows lie between its first and
     last row, and `row_indices` are their indices in the stream."""
@@ -136,25 +138,35 @@ def fit_table(
     rows = RowsInMemory(matrix if held_out is None else matrix[learned], sample, parameters.n_jobs)
     sample_table = training if sampled is None else table.take(sampled)
     relating = partial(fit_relations, sample_table, encoding, rows.sample)
+    viewed = viewed_rows(len(rows.sample), parameters, seed)
+    cells, scores, needs_scores = None, np.empty(0), with_scores or not isinstance(parameters.contamination, str)
     with _kernels.team(rows.n_threads) as team:
         related = begin(relating, team) if parameters.relations else None  # beside the views
-        model, branch_scores = fit_model(rows, encoding, parameters, seed)
+        model, branch_scores = fit_model(_taken(rows, viewed, parameters), encoding, parameters, seed)
         model = replace(model, profiles=_profiles(sample_table, encoding, rows))
-    assert branch_scores is not None, "rows in memory have scores"
-    if related is not None:
-        fitted = related()
-        model = _related(model, fitted)
-        cells = fitted.cells if fitted is not None and sampled is None else None
-        branch_scores = with_relations(model, branch_scores, training, rows.matrix, cells)
-    branch_scores = branch_scores._replace(date_score=date_score(model.encoding, training, rows.matrix))
-    scores = anomaly_score(branch_scores, model)
+        if related is not None:
+            fitted = related()
+            model = _related(model, fitted)
+            cells = fitted.cells if fitted is not None and sampled is None else None
+        if viewed is not None:  # the fit has scored some rows only
+            branch_scores = score_rows(model, training, rows.matrix, parameters.n_jobs) if needs_scores else None
+        elif needs_scores:
+            assert branch_scores is not None, "rows in memory have scores"
+            branch_scores = with_relations(model, branch_scores, training, rows.matrix, cells)
+            branch_scores = branch_scores._replace(date_score=date_score(model.encoding, training, rows.matrix))
+    if needs_scores and branch_scores is not None:
+        scores = anomaly_score(branch_scores, model)
     offset = fit_offset(parameters.contamination, scores)
-    if held_out is None:
-        return Fitted(model, offset, scores)
-    calibrated, held_out_scores = _calibrated(model, table.take(held_out), parameters)
+    held_out_scores = np.empty(0)
+    if held_out is not None:
+        model, held_out_scores = _calibrated(model, table.take(held_out), parameters)
+    if not with_scores:
+        return Fitted(model, offset)
     every = np.empty(len(table))
-    every[learned], every[held_out] = scores, held_out_scores
-    return Fitted(calibrated, offset, every)
+    every[learned] = scores
+    if held_out is not None:
+        every[held_out] = held_out_scores
+    return Fitted(model, offset, every)
 
 
 def fit_stream(stream: Stream, parameters: Parameters) -> Fitted | None:
@@ -173,7 +185,7 @@ def fit_parts(executor: Executor, schema: Schema, parameters: Parameters, seed: 
     survey = executor.run(SurveyStep(schema, seed, n_drawn, unused, categories, parameters.na_values, key_limit))
     if survey.n_rows <= size:
         require_rows(survey.n_rows)
-        return replace(fit_table(survey.sample.table, parameters, seed), scores=None)
+        return fit_table(survey.sample.table, parameters, seed)
     held_out, sample = survey.sample.split(n_held_out(survey.n_rows, parameters), size)
     summaries = survey.summaries_without(held_out.table)
     encoding = sample.table.infer_encoding(parameters.columns, summaries, na_values=parameters.na_values)
@@ -181,7 +193,8 @@ def fit_parts(executor: Executor, schema: Schema, parameters: Parameters, seed: 
         schema, encoding, held_out.indices, seed, survey.n_rows - len(held_out.indices), parameters.n_jobs
     )
     rows = RowsInPasses(executor, context, sample.table.encode(encoding, sample.indices))
-    model, _ = fit_model(rows, encoding, parameters, seed)
+    viewed = viewed_rows(len(rows.sample), parameters, seed)
+    model, _ = fit_model(_taken(rows, viewed, parameters), encoding, parameters, seed)
     model = replace(model, profiles=_profiles(sample.table, encoding, rows))
     if parameters.relations:
         model = _related(model, fit_relations(sample.table, model.encoding, rows.sample))
@@ -192,6 +205,11 @@ def fit_parts(executor: Executor, schema: Schema, parameters: Parameters, seed: 
     if len(held_out.indices):
         model, _ = _calibrated(model, held_out.table, parameters, held_out.indices)
     return Fitted(model, offset)
+
+
+def _taken(rows: TrainingRows, viewed: Indices | None, parameters: Parameters) -> TrainingRows:
+    """Return the rows of the sample that views learn from: all rows, or some."""
+    return rows if viewed is None else RowsInMemory(rows.sample[viewed], None, parameters.n_jobs)
 
 
 def _profiles(table: Table, encoding: Encoding, rows: TrainingRows) -> Profiles:

@@ -239,11 +239,12 @@ def _linear(
             features,
             correlations,
         )
-    precision = np.linalg.inv(covariance + RIDGE * np.eye(len(covariance)))
-    open_part = 1.0 / (np.sqrt(np.maximum(np.diag(precision), 1e-300)) * np.maximum(spread, 1e-150))
+    numbers = np.flatnonzero(is_number)
+    precision = np.diag(_precision(covariance, is_number, RIDGE)[:, numbers])
+    open_part = 1.0 / (np.sqrt(np.maximum(precision, 1e-300)) * np.maximum(spread[numbers], 1e-150))
     # Few rows show no tail, so that only what is exact is kept.
     most_open = MAX_SPREAD if len(cells) >= MIN_NOISY_ROWS else MAX_EXACT_OPEN
-    targets = np.flatnonzero(is_number & (spread > 1e-6) & (open_part < most_open))
+    targets = numbers[(spread[numbers] > 1e-6) & (open_part < most_open)]
     explained: list[tuple[float, int, list[int]]] = []
     for i, partners, left_open in _partners(covariance, targets, np.array([own.column for own in features])):
         # A column of few numbers that only values of others explain is left to the relations of values.
@@ -298,13 +299,19 @@ def _inner_covariance(matrix: Float64s, is_number: Bools) -> Float64s:
     numbers = matrix[is_number]
     kept = _inner(np.maximum(numbers.max(axis=0), -numbers.min(axis=0)))
     rough = matrix.astype(np.float32)  # precise enough to tell which rows to leave out
-    precision = np.linalg.inv(_covariance(rough, kept).astype(np.float64) + INNER_RIDGE * np.eye(len(matrix)))
-    weights = precision[is_number] / np.sqrt(np.diag(precision)[is_number])[:, None]
+    precision = _precision(_covariance(rough, kept).astype(np.float64), is_number, INNER_RIDGE)
+    weights = precision / np.sqrt(np.diag(precision[:, is_number]))[:, None]
     residuals = weights.astype(np.float32) @ rough
     n = residuals.shape[1]
     middles = [(n - 1) // 2, n // 2]  # (several times as fast as NumPy's median, see `at_place`)
     residuals -= np.partition(residuals, [*middles, n - 1], axis=1)[:, middles].mean(axis=1, keepdims=True)
     return _covariance(matrix, kept & _inner(np.maximum(residuals.max(axis=0), -residuals.min(axis=0))))
+
+
+def _precision(covariance: Float64s, is_number: Bools, ridge: float) -> Float64s:
+    """Return the rows of (covariance + ridge)^-1 that belong to numbers: half of the time of the whole inverse."""
+    every = np.eye(len(covariance))
+    return np.linalg.solve(covariance + ridge * every, every[:, is_number]).T.astype(np.float64)
 
 
 def _inner(distances: Floats) -> Bools:

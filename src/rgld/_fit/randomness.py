@@ -16,10 +16,11 @@ from .._table.hashing import integer_hashes
 GLOBAL, LOCAL, FIRST_PASS = range(3)
 """The branches, and the local views that decide which rows are trimmed."""
 
-FEATURES, PROJECTION, POINTS, SHIFTS, PHASES, PAIRS, REFERENCES, HELD_OUT, ROW_KEYS, WHITENING, KEPT_ROWS = range(11)
+FEATURES, PROJECTION, POINTS, SHIFTS, PHASES, PAIRS = range(6)
+REFERENCES, HELD_OUT, ROW_KEYS, WHITENING, KEPT_ROWS, VIEWED = range(6, 12)
 """The quantities. Of both branches: feature subsets, projections. Of the global branch: base points of the frequencies
 and their shift in each view, phases, row pairs for bandwidths. Of the local branch: reference rows, held-out rows, keys
-of rows, rows for whitening, rows kept for explanations."""
+of rows, rows for whitening, rows kept for explanations, rows that views learn from."""
 
 SMALLEST_POINT = 2.0**-40
 """Quasi-Monte Carlo points are kept this far from 0 and 1, where the inverse normal CDF is infinite: |z| <= 7.1."""

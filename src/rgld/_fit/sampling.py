@@ -112,6 +112,15 @@ def split_rows(n_rows: int, n_columns: int, parameters: Parameters, seed: int) -
     return RowSplit(np.setdiff1d(np.arange(n_rows), held_out), held_out, sampled)
 
 
+def viewed_rows(n_rows: int, parameters: Parameters, seed: int) -> Indices | None:
+    """Return which rows of a sample the views learn from, increasing; None: all."""
+    most = parameters.max_training_rows
+    if most is None or n_rows <= most:
+        return None
+    rng = randomness.child(seed, randomness.LOCAL, randomness.VIEWED)
+    return np.sort(rng.choice(n_rows, int(most), replace=False))
+
+
 def sampled_rows(seed: int, n_rows: int, n_out: int, size: int) -> tuple[Int64s, Int64s]:
     """Return the indices of the held-out rows and of the sampled rows, the same that `RowSample.split` returns."""
     total = n_out + size

@@ -39,7 +39,7 @@ def check_values(header: Header, arrays: Arrays) -> None:
             _require(name, array[..., 1:] >= array[..., :-1])
     for branch in ("global", "leverage", "local"):
         if f"{branch}.cdf_sizes" in arrays:
-            _check_cdfs(branch, arrays, header.sizes.n_rows)
+            _check_cdfs(branch, arrays, header.sizes.n_ranked_rows)
             _check_standards(branch, arrays)
     if "profile.totals" in arrays:
         _check_profiles(header, arrays)

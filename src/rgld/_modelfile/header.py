@@ -18,7 +18,7 @@ from .stream import STREAM_PREFIX, expected_stream_specs
 from .tensors import DIGEST, DIGEST_SPEC, Specs, parse_json
 
 FORMAT = "rgld-model"
-VERSION = 4
+VERSION = 5
 """The version that is written; it and all before it are read."""
 
 NOT_SAVED = ("n_jobs",)
@@ -49,6 +49,8 @@ SIZES_BEFORE_3 = {"n_leverage_views": 0, "leverage_dim": 0, "n_cosines": 0}
 PARAMETERS_BEFORE_4 = {"relations": False}
 SIZES_BEFORE_4 = {"n_relation_rows": 0}
 """The same for files of versions 1 to 3."""
+PARAMETERS_BEFORE_5: dict[str, Any] = {"max_training_rows": None}
+"""The same for files of versions 1 to 4. Their distributions are of all training rows."""
 OPTIONAL_PARAMETERS = {"na_values": None}
 """What a file of any version may leave out, with the value that it then stands for."""
 
@@ -82,6 +84,8 @@ def parse_header(metadata: Mapping[str, str], specs: Specs) -> Header:
         content = _with_defaults(content, PARAMETERS_BEFORE_3, SIZES_BEFORE_3)
     if version <= 3:
         content = _with_defaults(content, PARAMETERS_BEFORE_4, SIZES_BEFORE_4)
+    if version <= 4:
+        content = _of_version_5(content)
     if isinstance(content, dict) and isinstance(content.get("parameters"), dict):
         content = {**content, "parameters": {**OPTIONAL_PARAMETERS, **content["parameters"]}}
     if not isinstance(content, dict) or set(content) != HEADER_KEYS:
@@ -125,7 +129,14 @@ def _of_version_2(content: Any) -> Any:
     return {**content, **SETTINGS_BEFORE_2, **new}
 
 
-def _with_defaults(content: Any, parameters: Mapping[str, Any], sizes: Mapping[str, int]) -> Any:
+def _of_version_5(content: Any) -> Any:
+    """Return the content of a file of an earlier version as version 5 has it."""
+    sizes = content.get("sizes") if isinstance(content, dict) else None
+    n_rows = sizes.get("n_rows") if isinstance(sizes, dict) else None
+    return _with_defaults(content, PARAMETERS_BEFORE_5, {"n_ranked_rows": n_rows})
+
+
+def _with_defaults(content: Any, parameters: Mapping[str, Any], sizes: Mapping[str, Any]) -> Any:
     """Return the content with parameters and sizes that its version does not know."""
     if not isinstance(content, dict):
         return content

@@ -138,11 +138,12 @@ def group_of(arrays: Arrays, cls: type, prefix: str) -> Arrays:
 
 
 def sizes_of(model: Model, arrays: Arrays) -> Sizes:
-    """Return the sizes of a model: lengths of its arrays, and three numbers that no array shows."""
+    """Return the sizes of a model: lengths of its arrays, and numbers that no array shows."""
     ranks = model.global_ranks or model.local_ranks
     assert ranks is not None and ranks.branch is not None, "a model has a branch, and a branch has ranks"
     found = {
-        "n_rows": ranks.branch.n_rows,
+        "n_rows": model.encoding.n_rows,
+        "n_ranked_rows": ranks.branch.n_rows,
         "n_neighbors": model.local_branch.n_neighbors if model.local_branch else 0,
         "n_relation_rows": model.relations.n_rows if model.relations else 0,
     }
@@ -189,7 +190,7 @@ def _lengths(prefix: str, sizes: Sizes, kinds: Sequence[str], aggregation: str) 
         "P": sizes.leverage_dim + sizes.n_cosines,
         "scalings": len(kinds),
         "scaled_columns": len(kinds) * sizes.n_columns,
-        "quantiles": quantiles_for(kinds, sizes.n_rows),
+        "quantiles": quantiles_for(kinds, sizes.n_ranked_rows),
         "kept_references": sizes.n_references if sizes.n_sample_views else 0,
         "distributions": n_ranked + 1,
         "standardized": n_views - n_ranked,

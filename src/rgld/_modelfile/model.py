@@ -169,5 +169,5 @@ def _relations_of(header: Header, arrays: Arrays) -> Relations | None:
 
 def _ranks_of(branch: str, header: Header, arrays: Arrays) -> BranchRanks:
     knots = CdfKnots(**group_of(arrays, CdfKnots, branch))
-    *views, branch_cdf = knots.cdfs(header.sizes.n_rows)
+    *views, branch_cdf = knots.cdfs(header.sizes.n_ranked_rows)
     return BranchRanks(views=views, branch=branch_cdf, **group_of(arrays, BranchRanks, branch))

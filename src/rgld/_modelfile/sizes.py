@@ -36,6 +36,9 @@ class Sizes(NamedTuple):
     n_columns: int
     """Encoded columns."""
     n_rows: int
+    """Training rows."""
+    n_ranked_rows: int
+    """Training rows that views, scalings and distributions were learned from."""
     n_features: int
     projection_dim: int
     n_global_views: int
@@ -81,8 +84,8 @@ def _are_possible(sizes: Sizes) -> bool:
         n_views > 0 for n_views in (sizes.n_global_views, sizes.n_local_views, sizes.n_leverage_views)
     )
     return (
-        all(0 <= size <= MAX_SIZE for size in sizes._replace(n_rows=0))
-        and 2 <= sizes.n_rows <= MAX_ROWS
+        all(0 <= size <= MAX_SIZE for size in sizes._replace(n_rows=0, n_ranked_rows=0))
+        and 2 <= sizes.n_ranked_rows <= sizes.n_rows <= MAX_ROWS
         and 1 <= sizes.n_columns <= MAX_COLUMNS
         and sizes.n_features <= sizes.n_columns
         and sizes.projection_dim <= MAX_PROJECTION_DIM
@@ -93,7 +96,7 @@ def _are_possible(sizes: Sizes) -> bool:
         and sizes.leverage_dim <= min(sizes.n_columns, LARGEST_PROJECTION_DIM)
         and has_global == (sizes.n_random_features > 0) == (sizes.n_bandwidths > 0)
         and has_local == (sizes.n_neighbors > 0)
-        and (sizes.n_neighbors < sizes.n_references <= sizes.n_rows or not has_local)
+        and (sizes.n_neighbors < sizes.n_references <= sizes.n_ranked_rows or not has_local)
         and sizes.n_calibration <= MAX_CALIBRATION_ROWS
         and sizes.n_relation_rows <= sizes.n_rows
         and _are_possible_kept_rows(sizes)
@@ -103,7 +106,7 @@ def _are_possible(sizes: Sizes) -> bool:
 def _are_possible_kept_rows(sizes: Sizes) -> bool:
     has_rows = sizes.n_sample_rows > 0
     return (
-        (2 <= sizes.n_sample_rows <= sizes.n_rows or not has_rows)
+        (2 <= sizes.n_sample_rows <= sizes.n_ranked_rows or not has_rows)
         and sizes.n_sample_views <= sizes.n_local_views
         and (sizes.n_sample_views > 0) == (sizes.n_local_views > 0 and has_rows)
         and sizes.n_sample_rows * sizes.n_columns <= max(MAX_KEPT_CELLS, 2 * sizes.n_columns * sizes.n_references)

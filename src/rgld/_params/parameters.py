@@ -66,6 +66,7 @@ class Parameters:
         one_or_several(Constraint(lambda v: is_real(v) and 0 <= v <= 1, "a number in [0, 1]")),
     ]
     trim: Annotated[float, Constraint(lambda v: is_real(v) and 0 <= v <= 0.9, "a number in [0, 0.9]")]
+    max_training_rows: Annotated[int | None, none_or(integer(2))]
     relations: Annotated[bool, Constraint(lambda v: isinstance(v, (bool, np.bool_)), "True or False")]
     local_weight: Annotated[float, Constraint(lambda v: is_real(v) and 0 < v < 1, "a number in (0, 1)")]
     columns: Annotated[

@@ -14,13 +14,13 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     "fast": {"n_global_views": 20, "n_local_views": 5, "n_random_features": 5, "n_references": 200},
     "plus": {
         "n_global_views": 6,
-        "n_local_views": 72,
+        "n_local_views": 60,
         "n_random_features": 20,
         "bandwidth_multipliers": (1.0, 2.0),
         "n_references": 50,
         "n_neighbors": 5,
         "feature_fraction": (1.0, 0.3, 1.0, 1.0),
-        "max_features": 64,
+        "max_features": 48,
         "projection": "orthogonal",
         "preprocessing": ("arcsinh", "arcsinh-standard", "quantile"),
         "aggregation": "standard",
@@ -28,6 +28,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "ridge": 0.02,
         "whitening": (0.0, 0.0, 0.0, 0.1),
         "trim": 0.4,
+        "max_training_rows": 4096,
         "relations": True,
         "local_weight": 0.67,
     },
@@ -77,6 +78,7 @@ class Configured:
         ridge: float = 0.02,
         whitening: float | tuple[float, ...] = 0.0,
         trim: float = 0.0,
+        max_training_rows: int | None = None,
         relations: bool = False,
         local_weight: float = 0.5,
         columns: Mapping[str, str] | None = None,
@@ -104,6 +106,7 @@ class Configured:
         self.ridge = ridge
         self.whitening = whitening
         self.trim = trim
+        self.max_training_rows = max_training_rows
         self.relations = relations
         self.local_weight = local_weight
         self.columns = columns
@@ -133,7 +136,7 @@ class Configured:
 
         >>> from rgld import RGLD
         >>> RGLD.plus(random_state=0).n_local_views
-        72
+        60
         """
         return cls(**{**PRESETS["plus"], **parameters})
 

@@ -1,0 +1,82 @@
+"""`max_training_rows`: the views learn from some rows of a longer table."""
+
+import numpy as np
+import pytest
+
+import rgld
+from rgld import RGLD
+from rgld._fit.sampling import viewed_rows
+from rgld._params import Parameters
+from rgld.exceptions import ParameterError
+
+from .part_tables import small_samples as small_samples
+
+KEPT = 300
+
+
+@pytest.fixture
+def rows(rng) -> np.ndarray:
+    X = rng.standard_t(4, size=(1500, 5))
+    X[:, 3] = np.round(X[:, 3])
+    return X
+
+
+@pytest.mark.parametrize("preset", [RGLD, RGLD.plus, RGLD.novelty])
+def test_the_views_are_those_of_a_fit_on_the_drawn_rows(rows, preset):
+    detector = preset(max_training_rows=KEPT, relations=False, random_state=3).fit(rows)
+    drawn = viewed_rows(len(rows), Parameters.of(detector), 3)
+    assert len(drawn) == KEPT and np.all(np.diff(drawn) > 0)
+    alone = preset(max_training_rows=None, relations=False, random_state=3).fit(rows[drawn])
+    assert np.array_equal(detector.anomaly_score(rows), alone.anomaly_score(rows))
+    every = preset(max_training_rows=None, relations=False, random_state=3).fit(rows)
+    assert not np.array_equal(detector.anomaly_score(rows), every.anomaly_score(rows))
+
+
+def test_a_table_that_is_not_longer_is_learned_whole(rows):
+    detector = RGLD.plus(max_training_rows=len(rows), random_state=0).fit(rows)
+    assert np.array_equal(
+        detector.anomaly_score(rows), RGLD.plus(max_training_rows=None, random_state=0).fit(rows).anomaly_score(rows)
+    )
+
+
+def test_every_row_has_the_same_chance(rows):
+    parameters = Parameters.of(RGLD.plus(max_training_rows=KEPT))
+    counts = np.bincount(np.concatenate([viewed_rows(len(rows), parameters, seed) for seed in range(400)]))
+    # Each count is binomial(400, 0.2): mean 80, standard deviation 8. Six deviations: probability 3e-6 for 1,500 rows.
+    assert len(counts) == len(rows) and counts.min() > 32 and counts.max() < 128
+    assert counts.mean() == 80.0
+
+
+@pytest.mark.parametrize("calibration_fraction", [0.0, 0.2])
+def test_thresholds_and_scores_are_of_all_training_rows(rows, calibration_fraction):
+    detector = RGLD.plus(
+        max_training_rows=KEPT, contamination=0.1, calibration_fraction=calibration_fraction, random_state=0
+    )
+    labels = detector.fit_predict(rows)
+    assert np.array_equal(labels, detector.predict(rows))
+    n_learned = len(rows) - round(calibration_fraction * len(rows))
+    if calibration_fraction == 0.0:
+        assert (labels == -1).sum() == n_learned // 10
+    assert (labels == -1).mean() == pytest.approx(0.1, abs=0.02)
+
+
+@pytest.mark.usefixtures("small_samples")  # of 2,000 rows
+def test_in_passes_the_same_rows_teach_the_same_views(rows):
+    table = np.concatenate([rows, rows + 0.1, rows - 0.1])
+    parts = [table[:1000], table[1000:1100], table[1100:]]
+    settings = {"max_training_rows": KEPT, "random_state": 1}
+    in_memory = RGLD.plus(**settings).fit(table)
+    n_passes = []
+    in_passes = RGLD.plus(**settings).fit_batches(parts, on_rows=lambda number, n: n_passes.append(number))
+    assert np.array_equal(in_memory.anomaly_score(table), in_passes.anomaly_score(table))
+    assert set(n_passes) == {1}, "the sample has all the rows that are needed"
+
+
+def test_the_parameter_is_checked_and_saved(rows, tmp_path):
+    with pytest.raises(ParameterError, match="max_training_rows must be None or an integer of at least 2, got 1"):
+        RGLD(max_training_rows=1).fit(rows)
+    detector = RGLD.plus(max_training_rows=KEPT, random_state=0).fit(rows)
+    detector.save(tmp_path / "model.rgld")
+    loaded = rgld.load(tmp_path / "model.rgld")
+    assert loaded.max_training_rows == KEPT
+    assert np.array_equal(loaded.anomaly_score(rows), detector.anomaly_score(rows))
