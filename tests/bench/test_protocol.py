@@ -86,17 +86,19 @@ DEEP = [n for n, m in detectors.registry().items() if m.GROUP == "deep"]
 
 
 @pytest.mark.parametrize("name", DEEP)
+@pytest.mark.filterwarnings("ignore")  # those of other libraries are not ours to mend
 def test_deep_detectors_run_or_say_what_to_install(name):
     message = detectors.what_to_install(name)
     if message:
         assert message.startswith(f"{name} needs the package") and "pip install" in message and "\n" not in message
         return
     X, y = synthetic.sparse_subspace(n=200, d=4, informative=4, shift=7.0, share=0.05)
-    detector = detectors.make_detector(f"{name}(epochs=2)", 1)
+    detector = detectors.make_detector(f"{name}({'steps' if name == 'GOAD' else 'epochs'}=2)", 1)
     detector.fit(X)
     assert np.isfinite(detector.decision_function(X)).all() and len(y) == 200
 
 
+@pytest.mark.filterwarnings("ignore")
 def test_dagmm_is_trained():
     torch = pytest.importorskip("torch")
     X, _ = synthetic.sparse_subspace(n=300, d=4)

@@ -7,6 +7,7 @@ packages. Therefore it is installed without its dependencies, and only the tabul
 import importlib
 import importlib.util
 import sys
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
@@ -36,6 +37,7 @@ def import_tabular(module: str) -> ModuleType:
     for package in ("deepod", "deepod.models", "deepod.models.tabular"):
         if package not in sys.modules:
             bare = ModuleType(package)
+            bare.__spec__ = ModuleSpec(package, None)  # `find_spec` asks for it
             if package == "deepod":
                 spec = importlib.util.find_spec(package)
                 assert spec is not None and spec.submodule_search_locations, "NEEDS was checked before"

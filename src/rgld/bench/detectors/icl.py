@@ -71,10 +71,14 @@ class _ICL:
         self._g = Network(True, weights[: len(inside)], gradients[: len(inside)], self._n_windows)
         self._f = Network(False, weights[len(inside) :], gradients[len(inside) :], self._n_windows)
         optimizer = torch.optim.Adam([flat], lr=self._lr, weight_decay=1e-5)
-        for _ in range(self._epochs):
-            for batch in rows[torch.randperm(len(rows))].split(self._batch_size):
-                self._learn(batch)
-                optimizer.step()
+        torch.set_flush_denormal(True)  # late in the training most steps would meet some: a third of the time
+        try:
+            for _ in range(self._epochs):
+                for batch in rows[torch.randperm(len(rows))].split(self._batch_size):
+                    self._learn(batch)
+                    optimizer.step()
+        finally:
+            torch.set_flush_denormal(False)
         return self
 
     def _learn(self, rows: Any) -> Any:
