@@ -75,7 +75,7 @@ def test_plus_is_pinned():
         "global_score": "leverage",
         "whitening": (0.0, 0.0, 0.0, 0.1),
         "trim": 0.4,
-        "max_training_rows": 4096,
+        "max_training_rows": 2048,
         "relations": True,
         "local_weight": 0.67,
     }

@@ -58,7 +58,7 @@ ALONE = "plus, no relations"
 VARIANTS: dict[str, dict[str, Any]] = {
     ALONE: {},
     "plus, all training rows": {"max_training_rows": None},
-    "plus, 2,048 training rows": {"max_training_rows": 2048},
+    "plus, 4,096 training rows": {"max_training_rows": 4096},
     "plus, 72 local views": {"n_local_views": 72},
     "plus, nothing trimmed": {"trim": 0.0},
     "plus, trim 0.3": {"trim": 0.3},

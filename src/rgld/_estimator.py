@@ -64,8 +64,8 @@ class RGLD(Detector, OutlierMixin, BaseEstimator):
         Fraction of the training rows, the most anomalous ones by a first cheap pass, that the local branch does not
         learn from; for the global branch half of it. 0 for tables without anomalies.
     max_training_rows : int or None, default=None
-        Views, scalings and distributions are learned from at most this many training rows, drawn at random: bounds the
-        time of a fit. None: from all rows. How columns are read, and relations, are always learned from more rows.
+        Views and distributions are learned from at most this many training rows, drawn at random: bounds the time of a
+        fit. None: from all rows. How columns are read and scaled, and relations, are learned from more rows.
     relations : bool, default=False
         Whether relations between columns are learned (docs/relations.md): sums and products of numbers, the order of
         two dates, which value goes with which. A row that clearly breaks one gets a high score.

@@ -18,7 +18,7 @@ from functools import partial
 import numpy as np
 
 from .. import _kernels
-from .._arrays import Float64s, Indices, Int64s
+from .._arrays import Float64s, Int64s
 from .._kernels.relations import cells_of, n_broken_rows
 from .._kernels.scoring import score_rows, with_relations
 from .._model.model import GlobalBranch, LeverageBranch, Model
@@ -34,7 +34,7 @@ from .._table.table import MIN_ROWS, Table, require_rows
 from .._threshold import MAX_CALIBRATION_ROWS, fit_offset
 from .background import begin
 from .global_branch import draw_global, draw_pairs, finish_global, unfinished_global
-from .in_memory import RowsInMemory
+from .in_memory import RowsInMemory, SomeRows
 from .in_passes import Executor, RowsInPasses
 from .inner_rows import inner_rows
 from .leverage_branch import fit_leverage
@@ -142,7 +142,7 @@ def fit_table(
     cells, scores, needs_scores = None, np.empty(0), with_scores or not isinstance(parameters.contamination, str)
     with _kernels.team(rows.n_threads) as team:
         related = begin(relating, team) if parameters.relations else None  # beside the views
-        model, branch_scores = fit_model(_taken(rows, viewed, parameters), encoding, parameters, seed)
+        model, branch_scores = fit_model(rows if viewed is None else SomeRows(rows, viewed), encoding, parameters, seed)
         model = replace(model, profiles=_profiles(sample_table, encoding, rows))
         if related is not None:
             fitted = related()
@@ -194,7 +194,7 @@ def fit_parts(executor: Executor, schema: Schema, parameters: Parameters, seed: 
     )
     rows = RowsInPasses(executor, context, sample.table.encode(encoding, sample.indices))
     viewed = viewed_rows(len(rows.sample), parameters, seed)
-    model, _ = fit_model(_taken(rows, viewed, parameters), encoding, parameters, seed)
+    model, _ = fit_model(rows if viewed is None else SomeRows(rows, viewed), encoding, parameters, seed)
     model = replace(model, profiles=_profiles(sample.table, encoding, rows))
     if parameters.relations:
         model = _related(model, fit_relations(sample.table, model.encoding, rows.sample))
@@ -205,11 +205,6 @@ def fit_parts(executor: Executor, schema: Schema, parameters: Parameters, seed: 
     if len(held_out.indices):
         model, _ = _calibrated(model, held_out.table, parameters, held_out.indices)
     return Fitted(model, offset)
-
-
-def _taken(rows: TrainingRows, viewed: Indices | None, parameters: Parameters) -> TrainingRows:
-    """Return the rows of the sample that views learn from: all rows, or some."""
-    return rows if viewed is None else RowsInMemory(rows.sample[viewed], None, parameters.n_jobs)
 
 
 def _profiles(table: Table, encoding: Encoding, rows: TrainingRows) -> Profiles:

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from .. import _kernels
-from .._arrays import Float64s, Floats
+from .._arrays import Float64s, Floats, Indices
 from .._kernels.threads import SHORT_FIT_ROWS, threads_for
 from .._model.model import Branch, GlobalBranch
 from .._model.scaling import Scaling
 from .._model.statistics import ColumnStatistics
 from .global_branch import EmbeddingSums
-from .training_rows import FittedRanks
+from .training_rows import FittedRanks, TrainingRows
 
 
 class RowsInMemory:
@@ -34,6 +34,32 @@ class RowsInMemory:
         """Return the scaled rows."""
         rows = _kernels.Rows(self.matrix, scaling, self.n_threads, keep=True)
         return ScaledRowsInMemory(rows, rows if self.is_whole else _kernels.Rows(self.sample, scaling, self.n_threads))
+
+
+class SomeRows:
+    """The training rows with a smaller sample, from which everything but the statistics of columns is learned: a rare
+    value that the sample misses still counts as one that occurs."""
+
+    is_whole = False
+
+    def __init__(self, rows: TrainingRows, viewed: Indices) -> None:
+        """Take the rows, and which rows of their sample are learned from."""
+        self.rows = rows
+        self.sample = rows.sample[viewed]
+        self.n_threads = rows.n_threads
+
+    def column_statistics(self, n_quantiles: int) -> ColumnStatistics:
+        """Return the statistics of every column over all rows, and `n_quantiles` quantiles of each."""
+        return self.rows.column_statistics(n_quantiles)
+
+    def column_moments(self, scaling: Scaling) -> tuple[Float64s, Float64s]:
+        """Return mean and standard deviation of every scaled column, over the smaller sample."""
+        return _kernels.column_moments(_kernels.Rows(self.sample, scaling, self.n_threads))
+
+    def scaled(self, scaling: Scaling) -> "ScaledRowsInMemory":
+        """Return the scaled rows of the smaller sample."""
+        rows = _kernels.Rows(self.sample, scaling, self.n_threads, keep=True)
+        return ScaledRowsInMemory(rows, rows)
 
 
 class ScaledRowsInMemory:

@@ -28,7 +28,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "ridge": 0.02,
         "whitening": (0.0, 0.0, 0.0, 0.1),
         "trim": 0.4,
-        "max_training_rows": 4096,
+        "max_training_rows": 2048,
         "relations": True,
         "local_weight": 0.67,
     },
