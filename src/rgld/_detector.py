@@ -55,7 +55,7 @@ class Detector(Configured):
         y : ignored
             There are no labels.
         """
-        _fit(self, X)
+        fit_in_memory(self, X)
         return self
 
     def fit_batches(
@@ -284,13 +284,15 @@ class Detector(Configured):
 
 
 def fit_and_score(detector: Detector, X: ArrayLike) -> Float64s:
-    """Fit a detector and return the anomaly scores of the training rows: most fits compute them anyway."""
-    scores = _fit(detector, X, with_scores=True).scores
+    """Fit a detector and return the anomaly scores of the training rows. A fit that ranks all rows has them already;
+    others score the rows afterwards."""
+    scores = fit_in_memory(detector, X, with_scores=True).scores
     assert scores is not None, "they were asked for"
     return scores
 
 
-def _fit(detector: Detector, X: ArrayLike, with_scores: bool = False) -> Fitted:
+def fit_in_memory(detector: Detector, X: ArrayLike, with_scores: bool = False) -> Fitted:
+    """Fit a detector on a table in memory."""
     parameters = Parameters.of(detector)
     schema, table = read_training_table(X, unused=parameters.dropped_columns)
     fitted = fit_table(table, parameters, root_seed(parameters.random_state), with_scores=with_scores)

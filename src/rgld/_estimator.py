@@ -30,7 +30,7 @@ class RGLD(Detector, OutlierMixin, BaseEstimator):
     n_bandwidth_pairs : int, default=8192
         Number of row pairs for that median.
     n_references : int, default=400
-        Reference rows of each local view: training rows chosen at random. If the table has fewer rows, all of them.
+        Reference rows of each local view: training rows chosen at random. If fewer rows are learned from, all of these.
     n_neighbors : int, default=10
         Nearest references whose distances count (root mean square); below `n_references`.
     feature_fraction : float or tuple of float, default=0.3
@@ -65,7 +65,7 @@ class RGLD(Detector, OutlierMixin, BaseEstimator):
         learn from; for the global branch half of it. 0 for tables without anomalies.
     max_training_rows : int or None, default=None
         Views and distributions are learned from at most this many training rows, drawn at random: bounds the time of a
-        fit. None: from all rows. How columns are read and scaled, and relations, are learned from more rows.
+        fit. None: from all rows. How columns are read and scaled is still learned from all rows.
     relations : bool, default=False
         Whether relations between columns are learned (docs/relations.md): sums and products of numbers, the order of
         two dates, which value goes with which. A row that clearly breaks one gets a high score.

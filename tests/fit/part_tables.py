@@ -1,5 +1,6 @@
 """Tables in parts, for the tests of batches and of streams."""
 
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 from rgld import RGLD
 from rgld._fit import sampling
 
-PRESETS = {"paper": RGLD, "fast": RGLD.fast, "plus": RGLD.plus}
+PRESETS = {"paper": RGLD, "fast": RGLD.fast, "plus": partial(RGLD.plus, max_training_rows=None)}
+"""Plus learns from all rows here, in all passes; `test_training_rows.py` has it as it is."""
 
 
 @pytest.fixture

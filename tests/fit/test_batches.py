@@ -54,7 +54,7 @@ def test_a_long_table_is_learned_nearly_as_in_memory(preset, table):
     whole = PRESETS[preset](random_state=0).fit(X)
     parts = PRESETS[preset](random_state=0).fit_batches(lambda: iter(parts_of(X, [1, 0, 2500, 7])))
     assert parts.preprocessing_ == whole.preprocessing_
-    assert spearmanr(whole.anomaly_score(X), parts.anomaly_score(X))[0] > 0.999
+    assert spearmanr(whole.anomaly_score(X), parts.anomaly_score(X))[0] > 0.998
     other = PRESETS[preset](random_state=0).fit_batches(parts_of(X, [4000]))
     assert np.abs(parts.anomaly_score(X) - other.anomaly_score(X)).max() < 1e-3
     for one, two in zip(parts.columns_, whole.columns_, strict=True):
@@ -138,7 +138,9 @@ def test_contamination_and_calibration_of_a_long_table():
 @pytest.mark.usefixtures("small_samples")
 def test_a_model_of_batches_is_saved_and_explained(tmp_path):
     frame = table_of_all_kinds()
-    detector = RGLD.plus(random_state=0, calibration_fraction=0.1).fit_batches(parts_of(frame, [2000, 2000]))
+    detector = RGLD.plus(max_training_rows=500, random_state=0, calibration_fraction=0.1).fit_batches(
+        parts_of(frame, [2000, 2000])
+    )
     detector.save(tmp_path / "m.rgld")
     loaded = load(tmp_path / "m.rgld")
     assert np.array_equal(loaded.anomaly_score(frame), detector.anomaly_score(frame))

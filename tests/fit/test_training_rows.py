@@ -1,7 +1,6 @@
 """`max_training_rows`: the views learn from some rows of a longer table."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import rgld
@@ -37,15 +36,13 @@ def test_the_views_are_those_of_a_fit_on_the_drawn_rows(rows, preset):
     assert np.abs(some - alone).max() < 0.01 < np.abs(some - every).max()
 
 
-def test_a_value_that_the_drawn_rows_miss_is_known(rng):
-    """A category of a single row lies beyond the others, though it is hardly ever among the drawn rows."""
-    table = pd.DataFrame({"x": rng.normal(size=1500), "kind": rng.choice(["a", "b"], 1500)})
-    table.loc[8, "kind"] = "never seen before"
-    detector = RGLD.plus(max_training_rows=KEPT, random_state=0, relations=False).fit(table)
+def test_columns_are_scaled_by_all_rows(rng):
+    """The end of a column is known, though the drawn rows miss it."""
+    X = rng.normal(size=(1500, 2))
+    X[8, 0] = 9.0
+    detector = RGLD.plus(max_training_rows=KEPT, random_state=0, relations=False).fit(X)
     assert 8 not in viewed_rows(1500, Parameters.of(detector), 0)
-    same = table.iloc[[8, 8]].assign(kind=["never seen before", "a"])
-    unknown, usual = detector.anomaly_score(same)
-    assert unknown > usual + 0.3
+    assert detector.model_.scaling.quantiles[0, -1] == 9.0
 
 
 def test_a_table_that_is_not_longer_is_learned_whole(rows):
@@ -60,7 +57,6 @@ def test_every_row_has_the_same_chance(rows):
     counts = np.bincount(np.concatenate([viewed_rows(len(rows), parameters, seed) for seed in range(400)]))
     # Each count is binomial(400, 0.2): mean 80, standard deviation 8. Six deviations: probability 3e-6 for 1,500 rows.
     assert len(counts) == len(rows) and counts.min() > 32 and counts.max() < 128
-    assert counts.mean() == 80.0
 
 
 @pytest.mark.parametrize("calibration_fraction", [0.0, 0.2])
@@ -70,10 +66,9 @@ def test_thresholds_and_scores_are_of_all_training_rows(rows, calibration_fracti
     )
     labels = detector.fit_predict(rows)
     assert np.array_equal(labels, detector.predict(rows))
-    n_learned = len(rows) - round(calibration_fraction * len(rows))
     if calibration_fraction == 0.0:
-        assert (labels == -1).sum() == n_learned // 10
-    assert (labels == -1).mean() == pytest.approx(0.1, abs=0.02)
+        assert (labels == -1).sum() == len(rows) // 10
+    assert (labels == -1).mean() == pytest.approx(0.1, abs=0.01)
 
 
 @pytest.mark.usefixtures("small_samples")  # of 2,000 rows

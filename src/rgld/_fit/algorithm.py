@@ -63,7 +63,8 @@ class Fitted:
 def fit_model(
     rows: TrainingRows, encoding: Encoding, parameters: Parameters, seed: int
 ) -> tuple[Model, BranchScores | None]:
-    """Return the model by Algorithm 1, and the training rows' branch scores if all rows are in memory (else None)."""
+    """Return the model by Algorithm 1, and the branch scores of the rows that it ranked: of all training rows if they
+    are in memory, of some for `SomeRows`; None if they are in parts."""
     # 1. Preprocess: one scaling, or several for the views to take in turn.
     scaling, medians = fit_scaling(rows, encoding, parameters)
 

@@ -17,7 +17,7 @@ from .._threshold import MAX_CALIBRATION_ROWS
 from . import randomness
 
 MAX_SAMPLE_ROWS = 2**15
-"""Rows of a sample. A table with no more rows is its own sample: everything is learned from all rows."""
+"""Rows of a sample. A table with no more rows is its own sample."""
 MIN_SAMPLE_ROWS = 2**14
 """Rows of a sample of the widest tables."""
 MAX_SAMPLE_CELLS = 2**22

@@ -1,7 +1,8 @@
 """Training rows: what the fit asks of them, whether they are in memory or in parts.
 
 `TrainingRows` are encoded rows (n, e); `ScaledRows` are the same rows after the scaling is fitted. Both exist twice:
-`in_memory.py` holds all rows, `in_passes.py` makes one pass over all parts for each question.
+`in_memory.py` holds all rows, `in_passes.py` makes one pass over all parts for each question. `SomeRows` shows either
+with a smaller sample.
 """
 
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ class FittedRanks(NamedTuple):
 
     ranks: BranchRanks
     scores: Float64s | None
-    """Branch scores of the training rows, shape (n,); None unless all rows are in memory."""
+    """Branch scores of the ranked rows, shape (n,); None if they are in parts."""
 
 
 class TrainingRows(Protocol):
@@ -32,7 +33,7 @@ class TrainingRows(Protocol):
     is_whole: bool
     """Whether the sample has all rows."""
     n_threads: int
-    """Number of threads that pay off for the sample."""
+    """Number of threads of the fit."""
 
     def column_statistics(self, n_quantiles: int) -> ColumnStatistics:
         """Return the statistics of every column, and `n_quantiles` quantiles of each."""

@@ -149,7 +149,7 @@ class CdfKnots:
         return cls(sizes, np.concatenate([cdf.values for cdf in cdfs]), np.concatenate([cdf.ranks for cdf in cdfs]))
 
     def cdfs(self, n_rows: int) -> list[Cdf]:
-        """Return the distributions; `n_rows` is the number of training rows."""
+        """Return the distributions; `n_rows` is the number of training rows behind them."""
         starts = np.cumsum(self.cdf_sizes)[:-1]
         all_ranks = self.cdf_ranks.clip(SMALLEST_RANK, 1.0 - SMALLEST_RANK)
         parts = zip(np.split(self.cdf_values, starts), np.split(all_ranks, starts), strict=True)

@@ -2,7 +2,7 @@
 
 In: a fitted detector, or a path. Out: a file, or a `SavedDetector`. `tensors.py` writes and reads named arrays,
 `layout.py` says which arrays a model has, `header.py` and `checks.py` check what a file says and holds. Old versions of
-the format stay readable: frozen files of each are in the tests.
+the format stay readable: frozen files of versions 1, 2 and 4 are in the tests.
 """
 
 import json

@@ -38,7 +38,7 @@ class Sizes(NamedTuple):
     n_rows: int
     """Training rows."""
     n_ranked_rows: int
-    """Training rows that views, scalings and distributions were learned from."""
+    """Training rows that views and distributions were learned from; at least as many as quantiles of a column."""
     n_features: int
     projection_dim: int
     n_global_views: int

@@ -132,7 +132,8 @@ class Configured:
         """Return the most accurate configuration, see docs/plus.md. Keywords overrule its settings.
 
         It does not learn from the training rows that look most anomalous to a first, cheap pass, and it has many local
-        views in three scalings, a few leverage views in place of the paper's global views, and relations.
+        views in three scalings, a few leverage views in place of the paper's global views, and relations. Views are
+        learned from at most 2,048 rows.
 
         >>> from rgld import RGLD
         >>> RGLD.plus(random_state=0).n_local_views

@@ -189,7 +189,7 @@ def _why(speed: dict[str, Any], totals: dict[str, float]) -> str:
         f"{forest}- A wide table spends {_ms(profile[wide]['column statistics'] + profile[wide]['scaling'])} of {_ms(totals[wide])} ms on sorting its columns for their statistics and on scaling them. "
         "Trees and histograms need neither.\n\n"
         "What could still be gained: sort fewer columns (only the choice of the scaling needs all of them), sum the random features in fewer passes, "
-        "take distributions from a sample of the training rows (this would change scores). "
+        "take distributions from a sample of the training rows (as `RGLD.plus()` does; this would change scores). "
     )
 
 
