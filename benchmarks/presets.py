@@ -2,7 +2,7 @@
 
     python benchmarks/presets.py --data FOLDER      # ADBench's files
 
-It takes two minutes. All run in turn on each split (seed 1), so that what else the machine does hits all. Printed are
+It takes four minutes. All run in turn on each split (seed 1), so that what else the machine does hits all. Printed are
 mean milliseconds to fit and score, over the 44 datasets and over all that are there, and ratios. `rgld bench speed`
 measures much more.
 """
@@ -30,9 +30,12 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "IsolationForest": lambda: IsolationForest(random_state=0),
 }
 N_ROUNDS = 3
+PAUSE_SECONDS = 0.1
+"""Before each measurement: threads of the one before may still look for work."""
 
 
 def seconds(make: Callable[[], Any], train: np.ndarray, test: np.ndarray) -> float:
+    time.sleep(PAUSE_SECONDS)
     start = time.perf_counter()
     make().fit(train).score_samples(test)
     return time.perf_counter() - start
