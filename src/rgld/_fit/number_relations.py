@@ -7,7 +7,7 @@ differences) and on their logarithms (products). In each:
    least, by the residuals (P (x - mean))_j / P_jj with P = (C + ridge)^-1, which are those of every column given all
    others.
 2. For every column that the others explain, partners one by one, each the one that explains most of what is left.
-3. Weights by least squares, twice, the second time without the rows that fit least; whole numbers where they do as
+3. Weights by least squares, without the rows that fit those of the covariance least; whole numbers where they do as
    well.
 
 These three look at no more than `MAX_SOLVED_ROWS` rows, evenly spaced. How near the rows are is measured on all rows
@@ -55,6 +55,12 @@ INNER_FRACTION = 0.95
 MIN_VALUE_ROWS, MIN_VALUE_FRACTION, MAX_COLUMN_VALUES = 20, 0.01, 8
 """A value of a category can be a partner if it occurs in at least `MIN_VALUE_ROWS` rows and this fraction of all rows.
 Of each column, the `MAX_COLUMN_VALUES` most frequent values are tried."""
+MAX_LEVEL_VALUES = 64
+"""Values of numbers with levels that are tried, of all such columns together: they are numbers already."""
+MEDIAN_ROWS = 512
+"""Rows, evenly spaced, whose median stands for that of all rows where only the rows to leave out are decided."""
+PROBED_EVERY, PROBE_SLACK = 8, 1.2
+"""One of so many rows tells first whether the rows keep near a relation at all, with some slack."""
 MIN_POSITIVE = 0.9
 """A column has logarithms if this fraction of its numbers is above 0."""
 MAX_CURVE_DIGITS = 1.5
@@ -206,13 +212,17 @@ def _numbers(cells: Cells, columns: Sequence[Deciding], is_log: bool) -> Iterato
 
 
 def _values(cells: Cells, values: Sequence[int], some: Indices) -> Iterator[Feature]:
+    # A flag is a number already, and whether a number is given says nothing of others.
+    with_levels = {j for j in values if cells.kind(j) != "category" and len(cells.levels.get(j, ())) > 2}
+    of_levels = min(MAX_COLUMN_VALUES, max(1, MAX_LEVEL_VALUES // max(1, len(with_levels))))
     for j in values:
+        if j not in with_levels and cells.kind(j) != "category":
+            continue
         codes = cells.codes(j)[some]
         count = np.bincount(codes[codes >= 0], minlength=1)
         frequent = np.flatnonzero(count >= max(MIN_VALUE_ROWS, MIN_VALUE_FRACTION * len(codes)))
-        if cells.kind(j) != "category" and len(cells.levels.get(j, ())) in (0, 2):
-            continue  # a flag is a number already, and whether a number is given says nothing of others
-        for code in np.sort(frequent[np.argsort(-count[frequent], kind="stable")[:MAX_COLUMN_VALUES]]):
+        most = of_levels if j in with_levels else MAX_COLUMN_VALUES
+        for code in np.sort(frequent[np.argsort(-count[frequent], kind="stable")[:most]]):
             yield Feature(j, int(code), (codes == code) - count[code] / len(codes), None, 1.0)
 
 
@@ -255,7 +265,8 @@ def _linear(
     explained.sort()
     n_precise = sum(left_open <= 10.0**-MIN_LIKELY_PRECISION for left_open, _, _ in explained)
     for _, i, partners in explained[: n_precise + MAX_NOISY]:
-        one = _fitted(cells, features[i], [features[p] for p in partners], some, is_log)
+        weights = _weights(covariance, i, partners)
+        one = _fitted(cells, features[i], [features[p] for p in partners], weights, is_log)
         if one is not None:
             yield one
 
@@ -268,14 +279,19 @@ def _may_be_product(
         return False
     if left_open <= 10.0**-MIN_LIKELY_PRECISION:
         return True
-    own = covariance[np.ix_(partners, partners)] + RIDGE * np.eye(len(partners))
-    weights = np.linalg.solve(own, covariance[partners, target])
     powers = [
         float(w) * features[target].scale / features[p].scale
-        for w, p in zip(weights, partners, strict=True)
+        for w, p in zip(_weights(covariance, target, partners), partners, strict=True)
         if features[p].is_number
     ]
     return all(abs(power - round(power)) < WHOLE_LIKELY for power in powers)
+
+
+def _weights(covariance: Float64s, target: int, partners: list[int]) -> Float64s:
+    """Return the weights with which the partners explain the target, by the covariance."""
+    own = covariance[np.ix_(partners, partners)] + RIDGE * np.eye(len(partners))
+    weights: Float64s = np.linalg.solve(own, covariance[partners, target])
+    return weights
 
 
 def _note(
@@ -302,9 +318,7 @@ def _inner_covariance(matrix: Float64s, is_number: Bools) -> Float64s:
     precision = _precision(_covariance(rough, kept).astype(np.float64), is_number, INNER_RIDGE)
     weights = precision / np.sqrt(np.diag(precision[:, is_number]))[:, None]
     residuals = weights.astype(np.float32) @ rough
-    n = residuals.shape[1]
-    middles = [(n - 1) // 2, n // 2]  # (several times as fast as NumPy's median, see `at_place`)
-    residuals -= np.partition(residuals, [*middles, n - 1], axis=1)[:, middles].mean(axis=1, keepdims=True)
+    residuals -= np.median(residuals[:, :: max(1, residuals.shape[1] // MEDIAN_ROWS)], axis=1, keepdims=True)
     return _covariance(matrix, kept & _inner(np.maximum(residuals.max(axis=0), -residuals.min(axis=0))))
 
 
@@ -374,24 +388,37 @@ def _partners(covariance: Float64s, targets: Indices, columns: Indices) -> list[
     return [Explained(target, own, left_open[target]) for target, own in chosen.items()]
 
 
-def _fitted(cells: Cells, target: Feature, partners: list[Feature], some: Indices, is_log: bool) -> Measured | None:
-    """Return the relation with weights by least squares, if it is a strong one."""
+def _fitted(cells: Cells, target: Feature, partners: list[Feature], weights: Float64s, is_log: bool) -> Measured | None:
+    """Return the relation with weights by least squares, if it is a strong one. `weights` are those by the covariance:
+    they tell which rows fit least, unless some cells are missing."""
+    start: Float64s | None = weights
     while True:  # terms that hardly vary are left out, and the others fitted again
         present = _present([target, *partners])
         if not partners or len(present) < MIN_SOLVED_ROWS + MIN_ROWS_PER_TERM * len(partners):
             return None
-        y, *x = (own.scaled if len(present) == len(own.scaled) else own.scaled[present] for own in (target, *partners))
-        weights, rest = _least_squares(y, np.array(x))
-        near = distance(rest, NEAR_FRACTION)
+        is_whole = len(present) == len(target.scaled)
+        y, *others = (own.scaled if is_whole else own.scaled[present] for own in (target, *partners))
+        x = np.array(others)
+        if start is None or not is_whole:
+            start = _solved(y, x)
+        elif not _keeps_near(y[::PROBED_EVERY] - start @ x[:, ::PROBED_EVERY], PROBE_SLACK * target.near):
+            return None
+        inner = np.flatnonzero(_inner(np.abs(_rest(y, x, start))))
+        solution = _solved(y[inner], x.take(inner, axis=1))
+        near = distance(_rest(y, x, solution), NEAR_FRACTION)
         if near > MAX_SPREAD * target.near:
             return None
         least = MIN_TERM * max(near, 1e-6 * target.near)
-        kept = [own for own, weight in zip(partners, weights.tolist(), strict=True) if abs(weight) * own.far > least]
+        kept = [own for own, weight in zip(partners, solution.tolist(), strict=True) if abs(weight) * own.far > least]
         if len(kept) == len(partners):
             break
-        partners = kept
-    raw = [float(w) * target.scale / partner.scale for w, partner in zip(weights, partners, strict=True)]
+        partners, start = kept, None
+    raw = [float(w) * target.scale / partner.scale for w, partner in zip(solution, partners, strict=True)]
     return _related(cells, target, partners, raw, target.near * target.scale, is_log)
+
+
+def _keeps_near(rest: Float64s, spread: float) -> bool:
+    return distance(rest - middle(rest), NEAR_FRACTION) <= MAX_SPREAD * spread
 
 
 def _present(features: list[Feature]) -> Indices:
@@ -400,20 +427,20 @@ def _present(features: list[Feature]) -> Indices:
     return np.flatnonzero(~np.logical_or.reduce(missing)) if missing else np.arange(n)
 
 
-def _least_squares(y: Float64s, x: Float64s) -> tuple[Float64s, Float64s]:
-    """Return the weights, and what they leave open."""
-    design = np.column_stack((np.ones(len(y)), *x))
-    chosen, wanted = design, y
-    for is_last in (False, True):
-        gram = chosen.T @ chosen
-        gram[np.diag_indices_from(gram)] += RIDGE * 1e-3
-        solution = np.linalg.solve(gram, chosen.T @ wanted)
-        rest = y - solution[1:] @ x
-        rest -= middle(rest)
-        if not is_last:
-            kept = np.flatnonzero(_inner(np.abs(rest)))
-            chosen, wanted = design.take(kept, axis=0), y[kept]
-    return solution[1:].astype(np.float64), rest
+def _solved(y: Float64s, x: Float64s) -> Float64s:
+    """Return the weights by least squares, beside a constant."""
+    centered = x - x.mean(axis=1, keepdims=True)
+    gram = centered @ centered.T
+    gram[np.diag_indices_from(gram)] += RIDGE * 1e-3
+    weights: Float64s = np.linalg.solve(gram, centered @ y)
+    return weights
+
+
+def _rest(y: Float64s, x: Float64s, weights: Float64s) -> Float64s:
+    """Return what the weights, and the constant that fits them, leave open."""
+    rest = y - weights @ x
+    rest -= middle(rest)
+    return rest
 
 
 def _related(
