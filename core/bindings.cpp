@@ -120,7 +120,11 @@ class PyTeam {
         if (!forget_copy()) team_->end();  // the threads are idle, and end without the GIL
     }
 
-    void lend() { team_->lend(); }
+    void lend() {
+        lender_ = current_core();
+        team_->lend();
+    }
+    void borrow() const { leave_core(lender_); }
     void take_back() { team_->take_back(); }
 
   private:
@@ -133,6 +137,7 @@ class PyTeam {
     size_t n_threads_;
     std::unique_ptr<Team> team_;
     Team* before_ = nullptr;
+    int lender_ = -1;
 };
 
 // A table with its scaling; keeps the Python objects that own the memory alive.
@@ -264,6 +269,7 @@ NB_MODULE(_core, m) {
             },
             nb::rv_policy::reference)
         .def("lend", &PyTeam::lend)
+        .def("borrow", &PyTeam::borrow)
         .def("take_back", &PyTeam::take_back)
         .def("__exit__", [](PyTeam& self, const nb::args&) { self.exit(); });
 

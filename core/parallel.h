@@ -12,6 +12,8 @@
 #include <stdexcept>
 #include <thread>
 #include <vector>
+
+#include "placing.h"
 #ifndef _WIN32
 #include <unistd.h>
 #endif
@@ -131,7 +133,7 @@ class Team {
     std::atomic<size_t> round_{0}, n_busy_{0}, n_lent_{0};
     std::mutex lock_;
     std::condition_variable changed_;
-    std::vector<std::thread> threads_;  // last: the threads use all of the above
+    std::vector<Thread> threads_;  // last: the threads use all of the above
 };
 
 // Calls work(task, worker) once for each task 0 .. n_tasks - 1, in no particular order. `worker` is the thread that
@@ -178,9 +180,10 @@ void run_tasks(const Run& run, size_t n_tasks, Work&& work) {
         if (failure) std::rethrow_exception(failure);
         return;
     }
-    std::vector<std::thread> threads;
+    std::vector<Thread> threads;
     try {
-        for (size_t worker = 1; worker < n_workers; ++worker) threads.emplace_back(loop, worker, false);
+        for (size_t worker = 1; worker < n_workers; ++worker)
+            threads.emplace_back([&loop, worker] { loop(worker, false); });
     } catch (...) {
         // The system has no more threads: those that run, and this one, do the work.
     }

@@ -21,6 +21,9 @@ class Team:
     def lend(self):
         self.n_lent += 1
 
+    def borrow(self):
+        assert self.n_lent, "a core is lent before it is borrowed"
+
     def take_back(self):
         self.n_lent -= 1
 

@@ -26,6 +26,7 @@ def begin(work: Callable[[], Result], team: Team | None) -> Callable[[], Result]
 
     def run() -> None:
         try:
+            team.borrow()
             with ONE_BLAS_THREAD.held():
                 results.append(work())
         except BaseException as failure:  # raised in the thread that asks for the result

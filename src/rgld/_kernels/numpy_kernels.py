@@ -58,6 +58,9 @@ class Team(Protocol):
     def lend(self) -> None:
         """Use a thread less: other work needs its core."""
 
+    def borrow(self) -> None:
+        """Move the calling thread, which does the other work, to another core than the one that lent."""
+
     def take_back(self) -> None:
         """Use it again."""
 
