@@ -45,6 +45,18 @@ def test_columns_are_scaled_by_all_rows(rng):
     assert detector.model_.scaling.quantiles[0, -1] == 9.0
 
 
+def test_a_flag_that_the_drawn_rows_miss_is_as_far_as_it_is_rare(rng):
+    """Its spread comes from all rows, not from the drawn ones, among which it is constant."""
+    X = np.column_stack((rng.normal(size=1500), np.zeros(1500)))
+    parameters = Parameters.of(RGLD.plus(max_training_rows=KEPT))
+    missed = np.setdiff1d(np.arange(1500), viewed_rows(1500, parameters, 0))[:6]
+    X[missed, 1] = 1.0
+    scaling = RGLD.plus(max_training_rows=KEPT, random_state=0, relations=False).fit(X).model_.scaling
+    column = scaling.kinds.index("arcsinh-standard") * 2 + 1
+    flag = np.arcsinh(X[:, 1] / scaling.scale[column])
+    assert scaling.unit[column] == pytest.approx(flag.std()) and flag.max() / flag.std() > 15.0
+
+
 def test_a_table_that_is_not_longer_is_learned_whole(rows):
     detector = RGLD.plus(max_training_rows=len(rows), random_state=0).fit(rows)
     assert np.array_equal(

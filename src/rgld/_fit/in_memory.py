@@ -53,8 +53,8 @@ class SomeRows:
         return self.rows.column_statistics(n_quantiles)
 
     def column_moments(self, scaling: Scaling) -> tuple[Float64s, Float64s]:
-        """Return mean and standard deviation of every scaled column, over the smaller sample."""
-        return _kernels.column_moments(_kernels.Rows(self.sample, scaling, self.n_threads))
+        """Return mean and standard deviation of every scaled column, over the larger sample."""
+        return self.rows.column_moments(scaling)
 
     def scaled(self, scaling: Scaling) -> "ScaledRowsInMemory":
         """Return the scaled rows of the smaller sample."""
