@@ -50,7 +50,7 @@ class Candidate(NamedTuple):
 @lru_cache(maxsize=8)
 def evenly_spaced(n_rows: int, most: int) -> Indices:
     """Return the indices of at most `most` rows, evenly spaced."""
-    return np.unique(np.linspace(0, n_rows - 1, min(most, n_rows)).astype(np.intp))
+    return np.linspace(0, n_rows - 1, most).astype(np.intp) if n_rows > most else np.arange(n_rows)
 
 
 def may_be_kept(expected: float, n_broken: int, lift: float = MIN_LIFT) -> bool:

@@ -54,21 +54,31 @@ def curves(cells: Cells, correlations: dict[tuple[int, int], float]) -> list[Mea
             n_partners[pair[0]] += 1
             chosen.append(pair)
     some = evenly_spaced(len(cells), MAX_CURVE_ROWS)
-    found = (_curve(cells, j, partner, some) for j, partner in chosen[:MAX_CURVES])
+    orders: dict[int, Indices] = {}
+    found = (_curve(cells, j, partner, some, orders) for j, partner in chosen[:MAX_CURVES])
     return [one for one in found if one is not None]
 
 
-def _curve(cells: Cells, j: int, partner: int, some: Indices) -> Measured | None:
+def _curve(cells: Cells, j: int, partner: int, some: Indices, orders: dict[int, Indices]) -> Measured | None:
+    """Return the curve, if it is a strong one. `orders` keeps the order of partners, of which each may have several
+    curves, where no cell is missing."""
     values, beside = cells.numbers(j), cells.numbers(partner)
     known = ~np.isnan(values + beside)
     decide = some[known[some]]
     if len(decide) < MIN_CURVE_ROWS:
         return None
-    y = values[decide]
-    spread = distance(y - middle(y), NEAR_FRACTION)
-    shape = _shape(y, beside[decide], MIN_UNIT * spread)
-    if not 1e-150 < spread < 1e150 or shape is None:
+    y, x = values[decide], beside[decide]
+    if not _differ_enough(x):
         return None
+    order = orders.get(partner) if len(decide) == len(some) else None
+    if order is None:
+        order = in_order(x)
+        if len(decide) == len(some):
+            orders[partner] = order
+    spread = distance(y - middle(y), NEAR_FRACTION)
+    if not 1e-150 < spread < 1e150:
+        return None
+    shape = _shape(y, x, order, MIN_UNIT * spread)
     probe = decide[::PROBED_EVERY]
     apart = values[probe] - beside_curve(beside[probe], *shape).center
     if distance(apart, NEAR_FRACTION) > PROBE_SLACK * MAX_SPREAD * spread:
@@ -88,18 +98,25 @@ def _curve(cells: Cells, j: int, partner: int, some: Indices) -> Measured | None
     return Measured(round(precision, 6), relation, rows, rest, unrelated, near, far, distance(unrelated, FAR_FRACTION))
 
 
-def _shape(y: Float64s, beside: Float64s, unit: float) -> tuple[Float64s, Float64s, Float64s, Float64s] | None:
-    """Return knots, medians and units of the groups; None if too few values of the partner differ."""
-    order = in_order(beside)
-    stops = np.cumsum([len(group) for group in np.array_split(order, N_KNOTS)])
-    starts = np.array([0, *stops[:-1]])
-    knots = beside[order[(starts + stops - 1) // 2]]  # the middle of each group, of two the lower
-    if (np.diff(knots) <= 0.0).any():
-        return None
-    low, center, high = np.array([_usual(np.sort(y[order[a:b]])) for a, b in zip(starts, stops, strict=True)]).T.copy()
-    return knots, center, np.maximum(center - low, unit), np.maximum(high - center, unit)
+def _groups(n_rows: int) -> tuple[Indices, Indices]:
+    """Return the size of each group of rows, and the place of its middle, of two the lower."""
+    sizes = np.full(N_KNOTS, n_rows // N_KNOTS)
+    sizes[: n_rows % N_KNOTS] += 1
+    return sizes, np.cumsum(sizes) - sizes + (sizes - 1) // 2
 
 
-def _usual(ordered: Float64s) -> Float64s:
-    """Return the lowest usual value, the middle and the highest usual value."""
-    return ordered[[int(f * (len(ordered) - 1)) for f in (LOW_FRACTION, 0.5, HIGH_FRACTION)]]
+def _differ_enough(beside: Float64s) -> bool:
+    """Tell whether the middles of all groups differ."""
+    knots = np.sort(beside)[_groups(len(beside))[1]]
+    return bool((knots[1:] > knots[:-1]).all())
+
+
+def _shape(y: Float64s, beside: Float64s, order: Indices, unit: float) -> tuple[Float64s, Float64s, Float64s, Float64s]:
+    """Return knots, medians and units of the groups."""
+    sizes, middles = _groups(len(y))
+    groups = np.full((N_KNOTS, sizes[0]), np.inf)
+    groups[np.arange(sizes[0]) < sizes[:, None]] = y[order]
+    groups.sort(axis=1)
+    places = [(fraction * (sizes - 1)).astype(np.intp) for fraction in (LOW_FRACTION, 0.5, HIGH_FRACTION)]
+    low, center, high = (groups[np.arange(N_KNOTS), place] for place in places)
+    return beside[order[middles]], center, np.maximum(center - low, unit), np.maximum(high - center, unit)

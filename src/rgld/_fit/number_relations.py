@@ -115,16 +115,16 @@ def varying(cells: Cells, columns: Sequence[int]) -> list[int]:
 
 
 def _varies(numbers: Float64s) -> bool:
-    low, high = numbers.min(), numbers.max()
+    low = numbers.min()
     if np.isnan(low):
         present = numbers[~np.isnan(numbers)]
         return len(present) >= MIN_SOLVED_ROWS and bool(present.min() < present.max())
-    return len(numbers) >= MIN_SOLVED_ROWS and bool(low < high)
+    return len(numbers) >= MIN_SOLVED_ROWS and bool(low < numbers[0] or low < numbers[-1] or low < numbers.max())
 
 
 def most_correlated(cells: Cells, columns: Sequence[int], n: int, n_rows: int) -> list[int]:
     """Return the n columns whose ranks have the strongest correlation to another column's, over the first rows."""
-    ranks = _ranks(np.array([cells.numbers(j)[:n_rows] for j in columns])).astype(np.float64)
+    ranks = _ranks(np.array([cells.numbers(j)[:n_rows] for j in columns])).astype(np.float32)
     ranks -= ranks.mean(axis=1, keepdims=True)
     ranks /= np.sqrt(np.square(ranks).sum(axis=1, keepdims=True))
     correlation = np.abs(ranks @ ranks.T).round(6)
@@ -153,9 +153,9 @@ def candidates(cells: Cells, numbers: Sequence[int], values: Sequence[int]) -> t
     of_values = list(_values(cells, values, some))
     found: list[Measured] = []
     correlations: dict[tuple[int, int], float] = {}
-    deciding = list(_deciding(cells, numbers, some))
+    deciding = _deciding(cells, numbers, some)
     for is_log in (False, True):
-        features = list(_numbers(cells, deciding, is_log))
+        features = _numbers(cells, deciding, is_log)
         if features:
             found += _linear(cells, [*features, *of_values], some, is_log, correlations)
     found = sorted(_one_of_each(found), key=lambda one: -one.precision)[:MAX_LINEAR]
@@ -167,48 +167,55 @@ def candidates(cells: Cells, numbers: Sequence[int], values: Sequence[int]) -> t
 
 
 class Deciding(NamedTuple):
-    """A column of numbers over the rows that decide."""
+    """The columns of numbers over the rows that decide, shape (columns, rows)."""
 
-    column: int
+    columns: Indices
     numbers: Float64s
-    missing: Bools | None
-    """None if no number is missing."""
+    """NaN where missing."""
     ordered: Float64s
-    """Those that are not missing, sorted."""
+    """Each column sorted; NaN comes last."""
+    n_known: Indices
+    """How many numbers of each column are not missing."""
 
 
-def _deciding(cells: Cells, numbers: Sequence[int], some: Indices) -> Iterator[Deciding]:
-    for j in numbers:
-        own = cells.numbers(j)
-        own = own if len(some) == len(own) else own[some]
-        ordered = np.sort(own)  # NaN comes last
-        n_known = int(np.searchsorted(ordered, np.nan))
-        yield Deciding(j, own, None if n_known == len(own) else np.isnan(own), ordered[:n_known])
+def _deciding(cells: Cells, numbers: Sequence[int], some: Indices) -> Deciding:
+    own = np.array([cells.numbers(j)[: len(cells)] if len(some) == len(cells) else cells.numbers(j)[some] for j in numbers])
+    ordered = np.sort(own, axis=1)
+    return Deciding(np.array(numbers), own, ordered, own.shape[1] - np.isnan(ordered).sum(axis=1))
 
 
-def _numbers(cells: Cells, columns: Sequence[Deciding], is_log: bool) -> Iterator[Feature]:
-    for j, own, missing, ordered in columns:
-        is_span = j >= len(cells.encoding.columns)  # as it is, it is the difference of two columns, and says nothing
-        if cells.kind(j) in ("time", "boolean") if is_log else is_span:
-            continue
-        n_known, unit = len(ordered), own
-        if is_log:
-            ordered = ordered[np.searchsorted(ordered, 0.0, side="right") :]
-            if len(ordered) < max(MIN_SOLVED_ROWS, MIN_POSITIVE * n_known):
-                continue
-            unit, ordered = in_unit(own, is_log), np.log(ordered)
-            missing = None if len(ordered) == len(own) else np.isnan(unit)
-        if len(ordered) < MIN_SOLVED_ROWS:
-            continue
-        center = float(ordered[(len(ordered) - 1) // 2])
-        near, far = distances_in_order(ordered, center)
-        scale = near or float((unit if missing is None else unit[~missing]).std())
-        if 1e-150 < scale < 1e150:
-            scaled = unit - center
-            scaled /= scale
-            if missing is not None:
-                scaled[missing] = 0.0
-            yield Feature(j, UNLISTED, scaled, missing, scale, near / scale, far / scale)
+def _numbers(cells: Cells, deciding: Deciding, is_log: bool) -> list[Feature]:
+    """Return the columns as features. Those of which the same places are used are scaled together."""
+    columns, numbers, ordered, stops = deciding
+    starts = (ordered <= 0.0).sum(axis=1) if is_log else np.zeros_like(stops)
+    is_span = columns >= len(cells.encoding.columns)  # as it is, it is the difference of two columns, and says nothing
+    has_unit = np.array([cells.kind(j) not in ("time", "boolean") for j in columns]) if is_log else ~is_span
+    least = np.maximum(MIN_SOLVED_ROWS, MIN_POSITIVE * stops) if is_log else MIN_SOLVED_ROWS
+    found: dict[int, Feature] = {}
+    groups: dict[tuple[int, int], list[int]] = {}
+    for place in np.flatnonzero(has_unit & (stops - starts >= least)).tolist():
+        groups.setdefault((int(starts[place]), int(stops[place])), []).append(place)
+    for (start, stop), places in groups.items():
+        is_whole = stop - start == numbers.shape[1]
+        unit, known = in_unit(numbers[places], is_log), ordered[places, start:stop]
+        known = np.log(known) if is_log else known
+        center = known[:, (stop - start - 1) // 2, None]
+        near, far = distances_in_order(known, center)
+        scale = np.where(near > 0.0, near, known.std(axis=1) if (near <= 0.0).any() else 1.0)
+        unit -= center
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # of columns that are left out
+            unit /= scale[:, None]
+        missing = None if is_whole else np.isnan(unit)
+        if missing is not None:
+            unit[missing] = 0.0
+        for i, place in enumerate(places):
+            if 1e-150 < scale[i] < 1e150:
+                own = None if missing is None else missing[i]
+                near_i, far_i, scale_i = float(near[i]), float(far[i]), float(scale[i])
+                found[place] = Feature(
+                    int(columns[place]), UNLISTED, unit[i], own, scale_i, near_i / scale_i, far_i / scale_i
+                )
+    return [found[place] for place in sorted(found)]
 
 
 def _values(cells: Cells, values: Sequence[int], some: Indices) -> Iterator[Feature]:
@@ -312,13 +319,14 @@ def _note(
 
 def _inner_covariance(matrix: Float64s, is_number: Bools) -> Float64s:
     """Return the covariance over the rows that fit the others."""
-    numbers = matrix[is_number]
+    numbers = matrix[: np.count_nonzero(is_number)]  # they come first
     kept = _inner(np.maximum(numbers.max(axis=0), -numbers.min(axis=0)))
     rough = matrix.astype(np.float32)  # precise enough to tell which rows to leave out
     precision = _precision(_covariance(rough, kept).astype(np.float64), is_number, INNER_RIDGE)
     weights = precision / np.sqrt(np.diag(precision[:, is_number]))[:, None]
     residuals = weights.astype(np.float32) @ rough
-    residuals -= np.median(residuals[:, :: max(1, residuals.shape[1] // MEDIAN_ROWS)], axis=1, keepdims=True)
+    some = residuals[:, :: max(1, residuals.shape[1] // MEDIAN_ROWS)]
+    residuals -= np.sort(some, axis=1)[:, (some.shape[1] - 1) // 2, None]
     return _covariance(matrix, kept & _inner(np.maximum(residuals.max(axis=0), -residuals.min(axis=0))))
 
 
@@ -431,7 +439,7 @@ def _solved(y: Float64s, x: Float64s) -> Float64s:
     """Return the weights by least squares, beside a constant."""
     centered = x - x.mean(axis=1, keepdims=True)
     gram = centered @ centered.T
-    gram[np.diag_indices_from(gram)] += RIDGE * 1e-3
+    gram.flat[:: len(gram) + 1] += RIDGE * 1e-3
     weights: Float64s = np.linalg.solve(gram, centered @ y)
     return weights
 

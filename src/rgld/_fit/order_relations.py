@@ -22,8 +22,8 @@ MAX_COMPARED_ROWS = 2048
 """Rows, evenly spaced, that tell how the values of a column are distributed."""
 N_ORDER_QUANTILES = 9
 """Quantiles of two columns that must be in order too: a cheap first look at a pair, ..."""
-PROBED_ROWS = 512
-"""... and a second one at so many rows: if they break an order too often, all rows do."""
+FIRST_PROBED_ROWS, PROBED_ROWS = 64, 512
+"""... and looks at so many rows: if they break an order too often, all rows do."""
 
 
 def candidates(cells: Cells, columns: Sequence[int]) -> Iterator[Candidate]:
@@ -62,8 +62,10 @@ def _in_order(
         may &= own[:, None] <= own
     np.fill_diagonal(may, False)
     first = np.array([cells.numbers(j)[:PROBED_ROWS] for j in columns])
-    for place, a in enumerate(columns):
-        others = np.flatnonzero(may[place])
+    very_first = first[:, :FIRST_PROBED_ROWS]
+    may &= (very_first[:, None] > very_first).sum(axis=2, dtype=np.uint8) <= MAX_BROKEN_FRACTION * len(cells)
+    for place in np.flatnonzero(may.any(axis=1)).tolist():
+        a, others = columns[place], np.flatnonzero(may[place])
         # No more values of a are above one of b than are above the lowest of b.
         most = 1.0 - np.searchsorted(present[a], lowest[others], side="right") / len(present[a])
         others = others[most >= MIN_EXPECTED_FRACTION.get(kinds[a], ELSE_EXPECTED_FRACTION)]
