@@ -10,7 +10,11 @@ from threadpoolctl import threadpool_info
 
 from rgld import RGLD
 from rgld._fit import algorithm
-from rgld._fit.background import begin
+from rgld._fit import background
+
+
+def begin(work, team):
+    return background.begin(work, team, n_cells=background.MIN_CELLS)
 
 
 class Team:
@@ -31,6 +35,10 @@ class Team:
 def test_the_result_comes_from_another_thread():
     assert begin(threading.get_ident, Team())() != threading.get_ident()
     assert begin(threading.get_ident, None)() == threading.get_ident()
+
+
+def test_small_tables_have_no_work_beside_other_work():
+    assert background.begin(threading.get_ident, Team(), background.MIN_CELLS - 1)() == threading.get_ident()
 
 
 def test_a_core_is_lent_as_long_as_the_work_takes():
@@ -103,7 +111,8 @@ def test_matrix_products_use_one_thread_beside_other_work():
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 3])
-def test_relations_are_the_same_beside_the_views(n_jobs):
+def test_relations_are_the_same_beside_the_views(n_jobs, monkeypatch):
+    monkeypatch.setattr(background, "MIN_CELLS", 1)
     rng = np.random.default_rng(0)
     fare, tip = rng.gamma(2.0, 9.0, 900).round(2), rng.gamma(1.0, 3.0, 900).round(2)
     city = rng.choice(["Bern", "Zug"], 900)
@@ -117,10 +126,12 @@ def test_relations_are_the_same_beside_the_views(n_jobs):
     assert np.array_equal(detector.anomaly_score(rows), expected.anomaly_score(rows))
 
 
-def test_a_fit_fails_with_its_relations(monkeypatch):
+@pytest.mark.parametrize("min_cells", [1, 10_000])
+def test_a_fit_fails_with_its_relations(monkeypatch, min_cells):
     def fail(*arguments):
         raise RuntimeError("relations fail")
 
     monkeypatch.setattr(algorithm, "fit_relations", fail)
+    monkeypatch.setattr(background, "MIN_CELLS", min_cells)
     with pytest.raises(RuntimeError, match="relations fail"):
         RGLD.plus(n_jobs=2, random_state=0).fit(np.random.default_rng(0).normal(size=(900, 3)))

@@ -121,7 +121,8 @@ def test_distances_of_sorted_values(name):
     own = TIED[name](np.random.default_rng(1))
     own = own[~np.isnan(own)]
     for center in (float(np.sort(own)[len(own) // 2]), 0.0, 50.0):
-        assert distances_in_order(np.sort(own), center) == distances(own - center)
+        near, far = distances_in_order(np.sort(own)[None], np.array([[center]]))
+        assert (near[0], far[0]) == distances(own - center)
 
 
 @pytest.mark.parametrize("name", TIED)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rgld import RGLD, _kernels
-from rgld._fit.leverage_branch import inverse_root, scalings_of
+from rgld._fit.leverage_branch import inverse_roots, scalings_of
 from rgld._fit.views import ViewShape, draw_views
 from rgld._fit.whitening import whitened
 from rgld._kernels import numpy_kernels
@@ -84,12 +84,13 @@ def test_far_rows_are_finite_and_keep_their_order(kernels):
 
 
 def test_roots_of_singular_and_indefinite_matrices():
-    for matrix in (np.zeros((4, 4)), np.ones((4, 4)), np.diag([1e12, 1.0, 0.0, 0.0]), -1e-9 * np.eye(4)):
-        root = inverse_root(matrix, 1e-3)
-        assert np.isfinite(root).all() and np.array_equal(root, np.tril(root))
-    np.testing.assert_allclose(inverse_root(np.diag([3.0, 8.0]), 1.0), np.diag([1 / 2, 1 / 3]))
     bad = np.diag([1.0, -0.5, 1.0, 1.0])  # rounding can do this to a covariance
-    assert np.isfinite(inverse_root(bad, 1e-6)).all()
+    every = np.array([np.zeros((4, 4)), np.ones((4, 4)), np.diag([1e12, 1.0, 0.0, 0.0]), -1e-9 * np.eye(4), bad])
+    for matrices in (every[:4], every):  # the last one is not positive definite
+        roots = inverse_roots(matrices, 1e-3)
+        assert np.isfinite(roots).all() and np.array_equal(roots, np.tril(roots))
+        np.testing.assert_array_equal(roots[:4], inverse_roots(every[:4], 1e-3))
+    np.testing.assert_allclose(inverse_roots(np.diag([3.0, 8.0])[None], 1.0)[0], np.diag([1 / 2, 1 / 3]), rtol=1e-6)
 
 
 def test_leverage_views_take_turns_among_scalings_of_unit_spread():

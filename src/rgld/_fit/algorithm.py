@@ -72,7 +72,7 @@ def fit_model(
     # paper).
     inner = inner_rows(rows, scaling, encoding, parameters, seed)
     if parameters.trim:
-        scaling = fit_inner_scaling(scaling, rows.sample[inner.of_local], encoding, rows.n_threads)
+        scaling = fit_inner_scaling(scaling, rows, inner.of_local, encoding)
     scaled = rows.scaled(scaling)
 
     # 2. Views: how many features S_t a view draws, and how many dimensions its projection R_t has.
@@ -142,7 +142,7 @@ def fit_table(
     viewed = viewed_rows(len(rows.sample), parameters, seed)
     cells, scores, needs_scores = None, np.empty(0), with_scores or not isinstance(parameters.contamination, str)
     with _kernels.team(rows.n_threads) as team:
-        related = begin(relating, team) if parameters.relations else None  # beside the views
+        related = begin(relating, team, rows.matrix.size) if parameters.relations else None  # beside the views
         model, branch_scores = fit_model(rows if viewed is None else SomeRows(rows, viewed), encoding, parameters, seed)
         model = replace(model, profiles=_profiles(sample_table, encoding, rows))
         if related is not None:

@@ -12,14 +12,18 @@ from .._kernels.threads import ONE_BLAS_THREAD
 
 Result = TypeVar("Result")
 
+MIN_CELLS = 2**15
+"""Cells of a table for which work beside other work pays off: in smaller ones, steps in Python are most of both, and of
+these only one runs at a time."""
 
-def begin(work: Callable[[], Result], team: Team | None) -> Callable[[], Result]:
+
+def begin(work: Callable[[], Result], team: Team | None, n_cells: int) -> Callable[[], Result]:
     """Begin work on a core that the team lends; return a function that waits for it and returns its result, or raises
-    what it raised. Without a team, the function does the work.
+    what it raised. Without a team, or for a table of few cells, the function does the work.
 
     The thread does not keep Python from exiting, nor Ctrl-C from ending the fit: it ends when its work is done.
     """
-    if team is None:
+    if team is None or n_cells < MIN_CELLS:
         return work
     results: list[Result] = []
     failures: list[BaseException] = []

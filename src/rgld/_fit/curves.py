@@ -32,7 +32,7 @@ MIN_CORRELATION = 0.65
 """Of the column and its partner, or of their logarithms, over the inner rows."""
 MAX_PARTNERS = 2
 """Of each column: those that correlate most."""
-MAX_CURVES = 12
+MAX_CURVES = 6
 """Curves that are looked at, the strongest correlations first."""
 MIN_CURVE_ROWS, MAX_CURVE_ROWS = 200 * N_KNOTS, 4096
 """Rows that decide: fewer in a group say little about its units, more take time."""

@@ -16,7 +16,7 @@ from functools import partial
 import numpy as np
 
 from .. import _kernels
-from .._arrays import Float64s, Int32s, Int64s
+from .._arrays import Float32s, Float64s, Int32s, Int64s
 from .._model.model import LeverageBranch
 from .._model.scaling import Scaling
 from .._params import Parameters
@@ -55,8 +55,7 @@ def fit_leverage(
     sums = _kernels.leverage_sums(rows, branch, inner)
     mean = sums.phi / len(inner)
     covariance = sums.phi_phi / len(inner) - mean[:, :, None] * mean[:, None, :]
-    root = np.array([inverse_root(of_view, parameters.ridge) for of_view in covariance], np.float32)
-    return replace(branch, mean=mean.astype(np.float32), root=root)
+    return replace(branch, mean=mean.astype(np.float32), root=inverse_roots(covariance, parameters.ridge))
 
 
 def _drawn(seed: int, scaling: Scaling, encoding: Encoding, parameters: Parameters) -> LeverageBranch:
@@ -81,14 +80,23 @@ def _drawn(seed: int, scaling: Scaling, encoding: Encoding, parameters: Paramete
     )
 
 
-def inverse_root(covariance: Float64s, ridge: float) -> Float64s:
-    """Return A = L^-1, lower triangular, with C + ridge = L L^T: |A x|^2 = x^T (C + ridge)^-1 x."""
+def inverse_roots(covariances: Float64s, ridge: float) -> Float32s:
+    """Return A = L^-1 of each view, lower triangular, with C + ridge = L L^T: |A x|^2 = x^T (C + ridge)^-1 x."""
+    try:
+        triangles = np.linalg.cholesky(covariances + ridge * np.eye(covariances.shape[1]))
+    except np.linalg.LinAlgError:  # of one view at least
+        triangles = np.array([_triangle(of_view, ridge) for of_view in covariances])
+    return np.tril(np.linalg.inv(triangles)).astype(np.float32)
+
+
+def _triangle(covariance: Float64s, ridge: float) -> Float64s:
+    """Return L."""
     identity = np.eye(len(covariance))
     for jitter in JITTERS:
         added = ridge + jitter * max(float(np.trace(covariance)) / len(covariance), 0.0)
         try:
-            triangle = np.linalg.cholesky(covariance + added * identity)
+            triangle: Float64s = np.linalg.cholesky(covariance + added * identity)
         except np.linalg.LinAlgError:
             continue
-        return np.tril(np.linalg.inv(triangle))
+        return triangle
     raise AssertionError("a matrix of variances plus its mean variance is positive definite")

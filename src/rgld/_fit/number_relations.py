@@ -69,7 +69,7 @@ MAX_LINEAR = 32
 """Relations without a condition that are kept."""
 MAX_EXACT_OPEN = 0.1
 """An exact relation leaves less open than this fraction of a column's standard deviation, by the covariance."""
-MAX_NOISY = 12
+MAX_NOISY = 6
 """Columns that their partners explain, but not precisely, whose weights are fitted in each pass, the best explained
 first: bounds the time for tables in which everything correlates with everything."""
 DIGITS = 10

@@ -46,9 +46,9 @@ MAX_BROKEN_EACH = 0.003
 """... and at most this fraction any single one."""
 FEW_BROKEN_ROWS = 5
 """In short tables, this many rows may break relations, even if they are a larger fraction."""
-MAX_RELATED_NUMBERS, MAX_RELATED_VALUES = 64, 32
+MAX_RELATED_NUMBERS, MAX_RELATED_VALUES = 48, 24
 """Columns of numbers, and columns of values, that enter: bounds the time for wide tables."""
-CHOOSING_ROWS, CHOOSING_COLUMNS = 512, 1024
+CHOOSING_ROWS, CHOOSING_COLUMNS = 256, 1024
 """Of a wide table, the columns of numbers that enter are those with the strongest correlation to another column,
 computed on `CHOOSING_ROWS` rows. Only the first `CHOOSING_COLUMNS` columns are considered."""
 FIRST_ROWS = 256

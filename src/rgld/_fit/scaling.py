@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from .. import _kernels
-from .._arrays import Bools, Float64s, Floats
+from .._arrays import Bools, Float64s, Int64s
 from .._model.scaling import ARCSINH_KINDS, N_QUANTILES, Scaling
 from .._model.statistics import ColumnStatistics
 from .._params import Parameters
@@ -51,7 +51,8 @@ def fit_scaling(rows: TrainingRows, encoding: Encoding, parameters: Parameters) 
     """Return the scaling of the training rows, and the medians of their columns.
 
     The statistics are asked for a second time only if "auto" chooses the quantile scaling. Only this scaling needs a
-    thousand quantiles of each column, and most tables do without them.
+    thousand quantiles of each column, and most tables do without them. Moments of scaled columns are left to
+    `fit_inner_scaling` if it will need them for few tables only.
     """
     kinds = parameters.scalings
     n_quantiles = quantiles_for(kinds, len(rows.sample))
@@ -61,23 +62,33 @@ def fit_scaling(rows: TrainingRows, encoding: Encoding, parameters: Parameters) 
         if quantiles_for(kinds, len(rows.sample)) > n_quantiles:
             statistics = rows.column_statistics(quantiles_for(kinds, len(rows.sample)))
     scaling = scaling_of(kinds, statistics)
-    if not set(kinds).isdisjoint(UNIT_KINDS):
-        scaling = with_moments(scaling, *rows.column_moments(unit_part(scaling)))
+    if rows.is_whole or not parameters.trim:
+        scaling = _with_moments_of(rows, scaling)
     if encoding.is_indicator.any():
         scaling = leave_as_they_are(scaling, encoding.is_indicator)
     return scaling, statistics.median
 
 
-def fit_inner_scaling(scaling: Scaling, inner: Floats, encoding: Encoding, n_threads: int) -> Scaling:
-    """Return the scaling with centre and spread of the inner rows only, given the scaling of all rows.
+def _with_moments_of(rows: TrainingRows, scaling: Scaling) -> Scaling:
+    if set(scaling.kinds).isdisjoint(UNIT_KINDS):
+        return scaling
+    return with_moments(scaling, *rows.column_moments(unit_part(scaling)))
+
+
+def fit_inner_scaling(scaling: Scaling, rows: TrainingRows, inner: Int64s, encoding: Encoding) -> Scaling:
+    """Return the scaling with centre and spread of the inner rows of the sample only, given the scaling of all rows.
 
     Quantiles stay those of all rows, and so does everything of a column that is constant among the inner rows.
     """
-    statistics = _kernels.column_statistics(inner, n_threads, 0)
+    own, n_threads = rows.sample[inner], rows.n_threads
+    statistics = _kernels.column_statistics(own, n_threads, 0)
     fitted = replace(scaling_of(scaling.kinds, statistics), quantiles=scaling.quantiles)
     if not set(scaling.kinds).isdisjoint(UNIT_KINDS):
-        fitted = with_moments(fitted, *_kernels.column_moments(_kernels.Rows(inner, unit_part(fitted), n_threads)))
-    kept = np.tile((statistics.value_range <= 0) | encoding.is_indicator, len(scaling.kinds))
+        fitted = with_moments(fitted, *_kernels.column_moments(_kernels.Rows(own, unit_part(fitted), n_threads)))
+    is_constant = statistics.value_range <= 0
+    if not rows.is_whole and np.any(is_constant & ~encoding.is_indicator):
+        scaling = leave_as_they_are(_with_moments_of(rows, scaling), encoding.is_indicator)
+    kept = np.tile(is_constant | encoding.is_indicator, len(scaling.kinds))
     names = ("center", "scale", "shift", "unit")
     return replace(fitted, **{name: np.where(kept, getattr(scaling, name), getattr(fitted, name)) for name in names})
 
