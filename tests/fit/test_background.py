@@ -9,8 +9,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from rgld import RGLD
-from rgld._fit import algorithm
-from rgld._fit import background
+from rgld._fit import algorithm, background
 
 
 def begin(work, team):

@@ -7,8 +7,8 @@ three are interpolated. What a row leaves open is its distance from the expected
 groups have the same tail, which is measured as that of other relations of numbers.
 """
 
-from collections import Counter
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,18 +44,44 @@ MIN_UNIT = 0.02
 """A unit is at least this fraction of the column's own spread: a group may have one value only."""
 
 
-def curves(cells: Cells, correlations: dict[tuple[int, int], float]) -> list[Measured]:
-    """Return the curves of pairs of columns that correlate, each pair given as (column, partner)."""
-    best = sorted(correlations, key=lambda pair: (-round(correlations[pair], 6), pair))
-    n_partners: Counter[int] = Counter()
-    chosen: list[tuple[int, int]] = []
-    for pair in best:
-        if correlations[pair] >= MIN_CORRELATION and n_partners[pair[0]] < MAX_PARTNERS:
-            n_partners[pair[0]] += 1
-            chosen.append(pair)
+class Correlations(NamedTuple):
+    """How columns of numbers correlate: the larger of the correlations of the numbers and of their logarithms."""
+
+    columns: Indices
+    """Increasing."""
+    sizes: Float64s
+    """Without signs; 0 for columns that can have no curve."""
+
+    def note(self, columns: Sequence[int], covariance: Float64s) -> None:
+        """Add the correlations of some of the columns."""
+        places = np.ix_(*[np.searchsorted(self.columns, columns)] * 2)
+        spread = np.sqrt(np.diag(covariance))
+        sizes = np.abs(covariance) / np.maximum(np.outer(spread, spread), 1e-300)
+        np.fill_diagonal(sizes, 0.0)
+        self.sizes[places] = np.maximum(self.sizes[places], sizes)
+
+    def leave_out(self, pairs: Iterable[tuple[int, int]]) -> None:
+        """Leave out these pairs of columns."""
+        for pair in pairs:
+            a, b = np.searchsorted(self.columns, pair)
+            if pair[1] in self.columns:
+                self.sizes[a, b] = self.sizes[b, a] = 0.0
+
+    def strongest(self) -> list[tuple[int, int]]:
+        """Return the pairs (column, partner) that correlate most, of each column at most `MAX_PARTNERS`."""
+        rounded = np.where(self.sizes >= MIN_CORRELATION, self.sizes.round(6), 0.0)
+        partners = np.argsort(-rounded, axis=1, kind="stable")[:, :MAX_PARTNERS]
+        own = np.repeat(np.arange(len(rounded)), partners.shape[1])
+        sizes = rounded[own, partners.ravel()]
+        order = np.lexsort((partners.ravel(), own, -sizes))[: np.count_nonzero(sizes)][:MAX_CURVES]
+        return [(int(self.columns[own[i]]), int(self.columns[partners.ravel()[i]])) for i in order]
+
+
+def curves(cells: Cells, correlations: Correlations) -> list[Measured]:
+    """Return the curves of pairs of columns that correlate."""
     some = evenly_spaced(len(cells), MAX_CURVE_ROWS)
     orders: dict[int, Indices] = {}
-    found = (_curve(cells, j, partner, some, orders) for j, partner in chosen[:MAX_CURVES])
+    found = (_curve(cells, j, partner, some, orders) for j, partner in correlations.strongest())
     return [one for one in found if one is not None]
 
 

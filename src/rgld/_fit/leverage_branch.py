@@ -95,8 +95,7 @@ def _triangle(covariance: Float64s, ridge: float) -> Float64s:
     for jitter in JITTERS:
         added = ridge + jitter * max(float(np.trace(covariance)) / len(covariance), 0.0)
         try:
-            triangle: Float64s = np.linalg.cholesky(covariance + added * identity)
+            return np.linalg.cholesky(covariance + added * identity).astype(np.float64)
         except np.linalg.LinAlgError:
             continue
-        return triangle
     raise AssertionError("a matrix of variances plus its mean variance is positive definite")

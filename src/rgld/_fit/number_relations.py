@@ -24,7 +24,7 @@ from .._kernels.relations import MAX_LOG_FACTOR, Cells, beside_product, in_unit
 from .._model.relations import LOGARITHMS, MAX_TERMS, PRODUCT, SUM, UNLISTED
 from .candidates import Candidate, evenly_spaced
 from .conditions import under_conditions
-from .curves import MIN_CORRELATION, MIN_CURVE_ROWS, curves
+from .curves import MIN_CURVE_ROWS, Correlations, curves
 from .residuals import (
     MAX_SPREAD,
     MIN_NOISY_ROWS,
@@ -152,15 +152,15 @@ def candidates(cells: Cells, numbers: Sequence[int], values: Sequence[int]) -> t
         return [], []
     of_values = list(_values(cells, values, some))
     found: list[Measured] = []
-    correlations: dict[tuple[int, int], float] = {}
+    correlations = Correlations(np.array(numbers), np.zeros((len(numbers), len(numbers))))
     deciding = _deciding(cells, numbers, some)
     for is_log in (False, True):
         features = _numbers(cells, deciding, is_log)
         if features:
-            found += _linear(cells, [*features, *of_values], some, is_log, correlations)
+            found += _linear(cells, [*features, *of_values], is_log, correlations)
     found = sorted(_one_of_each(found), key=lambda one: -one.precision)[:MAX_LINEAR]
     of_one = {(one.relation["target"], one.relation["partner"][0]) for one in found if one.precision > MAX_CURVE_DIGITS}
-    correlations = {pair: own for pair, own in correlations.items() if not {pair, pair[::-1]} & of_one}
+    correlations.leave_out(of_one)
     found += [*under_conditions(cells, numbers, values, some), *curves(cells, correlations)]
     limited = with_limits(found, len(cells))
     return [one for one in limited if "knot" not in one.relation], [one for one in limited if "knot" in one.relation]
@@ -179,7 +179,9 @@ class Deciding(NamedTuple):
 
 
 def _deciding(cells: Cells, numbers: Sequence[int], some: Indices) -> Deciding:
-    own = np.array([cells.numbers(j)[: len(cells)] if len(some) == len(cells) else cells.numbers(j)[some] for j in numbers])
+    own = np.array(
+        [cells.numbers(j)[: len(cells)] if len(some) == len(cells) else cells.numbers(j)[some] for j in numbers]
+    )
     ordered = np.sort(own, axis=1)
     return Deciding(np.array(numbers), own, ordered, own.shape[1] - np.isnan(ordered).sum(axis=1))
 
@@ -236,9 +238,8 @@ def _values(cells: Cells, values: Sequence[int], some: Indices) -> Iterator[Feat
 def _linear(
     cells: Cells,
     features: list[Feature],
-    some: Indices,
     is_log: bool,
-    correlations: dict[tuple[int, int], float],
+    correlations: Correlations,
 ) -> Iterator[Measured]:
     """Yield the relations of one pass, and note how columns of numbers correlate."""
     matrix = np.array([feature.scaled for feature in features])
@@ -246,16 +247,12 @@ def _linear(
     covariance = _inner_covariance(matrix, is_number)
     spread = np.sqrt(np.diag(covariance))
     if len(cells) >= MIN_CURVE_ROWS:
-        _note(
-            covariance,
-            spread,
-            [
-                cells.kind(f.column) in ("number", "duration") and f.column not in cells.levels and f.is_number
-                for f in features
-            ],
-            features,
-            correlations,
-        )
+        can_curve = [
+            place
+            for place, own in enumerate(features)
+            if own.is_number and cells.kind(own.column) in ("number", "duration") and own.column not in cells.levels
+        ]
+        correlations.note([features[place].column for place in can_curve], covariance[np.ix_(can_curve, can_curve)])
     numbers = np.flatnonzero(is_number)
     precision = np.diag(_precision(covariance, is_number, RIDGE)[:, numbers])
     open_part = 1.0 / (np.sqrt(np.maximum(precision, 1e-300)) * np.maximum(spread[numbers], 1e-150))
@@ -297,24 +294,7 @@ def _may_be_product(
 def _weights(covariance: Float64s, target: int, partners: list[int]) -> Float64s:
     """Return the weights with which the partners explain the target, by the covariance."""
     own = covariance[np.ix_(partners, partners)] + RIDGE * np.eye(len(partners))
-    weights: Float64s = np.linalg.solve(own, covariance[partners, target])
-    return weights
-
-
-def _note(
-    covariance: Float64s,
-    spread: Float64s,
-    can_curve: list[bool],
-    features: list[Feature],
-    correlations: dict[tuple[int, int], float],
-) -> None:
-    """Add the correlations of pairs of numbers, if they are larger than those that are known."""
-    size = np.abs(covariance) / np.maximum(np.outer(spread, spread), 1e-300)
-    size[~np.outer(can_curve, can_curve)] = 0.0
-    np.fill_diagonal(size, 0.0)
-    for a, b in zip(*np.nonzero(size >= MIN_CORRELATION), strict=True):
-        pair = features[a].column, features[b].column
-        correlations[pair] = max(float(size[a, b]), correlations.get(pair, 0.0))
+    return np.linalg.solve(own, covariance[partners, target]).astype(np.float64)
 
 
 def _inner_covariance(matrix: Float64s, is_number: Bools) -> Float64s:
@@ -440,8 +420,7 @@ def _solved(y: Float64s, x: Float64s) -> Float64s:
     centered = x - x.mean(axis=1, keepdims=True)
     gram = centered @ centered.T
     gram.flat[:: len(gram) + 1] += RIDGE * 1e-3
-    weights: Float64s = np.linalg.solve(gram, centered @ y)
-    return weights
+    return np.linalg.solve(gram, centered @ y).astype(np.float64)
 
 
 def _rest(y: Float64s, x: Float64s, weights: Float64s) -> Float64s:
