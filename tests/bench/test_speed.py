@@ -91,7 +91,7 @@ def test_a_first_call_is_that_of_a_user(monkeypatch):
     found = speed.cold(["RGLD", speed.FOREST], lambda words: None)
     assert all(line["imports"] > 0 and line["first"] > 0 for line in found.values())
     assert set(found) == {"RGLD", speed.FOREST}
-    assert set(speed.COLD) == {"RGLD", "RGLD-Fast", *speed.OTHERS}
+    assert set(speed.COLD) == {"RGLD", "RGLD-Fast", "RGLD-plus", "RGLD-novelty", *speed.OTHERS}
 
 
 def test_operations_are_counted_from_the_model():

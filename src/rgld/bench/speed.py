@@ -199,6 +199,8 @@ print(json.dumps({{"imports": made - start, "first": time.perf_counter() - made}
 COLD = {
     "RGLD": ("from rgld import RGLD", "RGLD(random_state=0)", "anomaly_score"),
     "RGLD-Fast": ("from rgld import RGLD", "RGLD.fast(random_state=0)", "anomaly_score"),
+    "RGLD-plus": ("from rgld import RGLD", "RGLD.plus(random_state=0)", "anomaly_score"),
+    "RGLD-novelty": ("from rgld import RGLD", "RGLD.novelty(random_state=0)", "anomaly_score"),
     FOREST: ("from sklearn.ensemble import IsolationForest", "IsolationForest(random_state=0)", "score_samples"),
     "isotree": (
         "from isotree import IsolationForest",
@@ -437,7 +439,7 @@ def measure(
     tables = {name: load_dataset(name, Path(data) if data else None) for name in names}
     n_rows = ROWS[:2] if quick else ROWS
     n_columns = COLUMNS[:2] if quick else COLUMNS
-    detectors = ("RGLD", "RGLD-Fast", "HBOS", FOREST) if quick else ("RGLD", "RGLD-Fast", "RGLD-plus", *OTHERS)
+    detectors = ("RGLD", "RGLD-Fast", "HBOS", FOREST) if quick else ("RGLD", "RGLD-Fast", "RGLD-plus", "RGLD-novelty", *OTHERS)
     parts: dict[str, Callable[[], Any]] = {
         "machine": machine,
         "small": lambda: small_costs(tell),
