@@ -32,16 +32,43 @@ void read_tile(const Matrix& X, size_t column, const Indices& indices, size_t st
 }
 
 // A tile of one column, in any scaling. Of several arcsinh scalings with the same centre and scale, the arcsinh is
-// computed once.
+// computed once. Two different values, as flags have them, are scaled once for all rows.
 class Tile {
   public:
     template <class Indices>
-    Tile(const Matrix& X, size_t column, const Indices& indices, size_t start, size_t count) : n_(count) {
+    Tile(const Matrix& X, size_t column, const Indices& indices, size_t start, size_t count)
+        : n_rows_(count), n_(count) {
         read_tile(X, column, indices, start, count, values_);
+        if (count > kFewValues) keep_two();
     }
 
-    // Writes what scaled column c holds for the values: finite numbers, whatever the values are.
+    // Writes what scaled column c holds for the rows: finite numbers, whatever the values are.
     void scale(const Scaling& s, size_t c, float* scaled) {
+        if (n_ == n_rows_) return scale_values(s, c, scaled);
+        float two[2];
+        scale_values(s, c, two);
+        for (size_t i = 0; i < n_rows_; ++i) scaled[i] = is_second_[i] ? two[1] : two[0];
+    }
+
+  private:
+    static constexpr size_t kFewValues = 8;
+
+    // Keeps only the two values of the tile, if it has no more. A NaN is no value that could be kept.
+    void keep_two() {
+        const double first = values_[0];
+        double second = first;
+        for (size_t i = 1; i < n_rows_ && second == first; ++i) second = values_[i];
+        bool are_two = true;
+        for (size_t i = 0; i < n_rows_; ++i) {
+            is_second_[i] = values_[i] == second;
+            are_two &= is_second_[i] | (values_[i] == first);
+        }
+        if (!are_two) return;
+        values_[1] = second;
+        n_ = 2;
+    }
+
+    void scale_values(const Scaling& s, size_t c, float* scaled) {
         const double center = s.center[c], scale = s.scale[c], largest = s.largest_value;
         switch (s.kinds[c / s.n_inputs]) {
             case Scaling::Kind::kLinear: {
@@ -68,7 +95,6 @@ class Tile {
         }
     }
 
-  private:
     void take_arcsinh(double center, double scale) {
         for (size_t i = 0; i < n_; ++i)
             arcsinh_[i] = clipped((values_[i] - center) / scale, -kLargestArcsinh, kLargestArcsinh);
@@ -76,10 +102,11 @@ class Tile {
         has_arcsinh_ = true, center_ = center, scale_ = scale;
     }
 
-    size_t n_;
+    size_t n_rows_, n_;  // of the tile, and of the values that are scaled
     bool has_arcsinh_ = false;
     double center_ = 0.0, scale_ = 0.0;
     double values_[kTile], arcsinh_[kTile];
+    bool is_second_[kTile];
 };
 
 }  // namespace
