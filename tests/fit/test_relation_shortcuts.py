@@ -120,9 +120,16 @@ def test_pairs_of_columns_that_are_passed_over_have_no_order(monkeypatch):
 def test_distances_of_sorted_values(name):
     own = TIED[name](np.random.default_rng(1))
     own = own[~np.isnan(own)]
-    for center in (float(np.sort(own)[len(own) // 2]), 0.0, 50.0):
-        near, far = distances_in_order(np.sort(own)[None], np.array([[center]]))
-        assert (near[0], far[0]) == distances(own - center)
+    both = np.sort([own, 2.0 * own], axis=1)
+    for place, column in enumerate((own, 2.0 * own)):
+        center, near, far = (part.item() for part in distances_in_order(both, [place], is_log=False))
+        assert center == np.sort(column)[(len(own) - 1) // 2] and (near, far) == distances(column - center)
+
+
+def test_distances_of_logarithms():
+    own = np.random.default_rng(1).gamma(2.0, size=1001)
+    center, near, far = (part.item() for part in distances_in_order(np.sort(own)[None], [0], is_log=True))
+    assert center == np.log(np.median(own)) and (near, far) == distances(np.log(own) - center)
 
 
 @pytest.mark.parametrize("name", TIED)

@@ -111,15 +111,16 @@ class Feature(NamedTuple):
 
 def varying(cells: Cells, columns: Sequence[int]) -> list[int]:
     """Return the columns that have at least two different numbers, and enough of them."""
-    return [j for j in columns if _varies(cells.numbers(j))]
+    return [j for j in columns if _varies(cells, j)]
 
 
-def _varies(numbers: Float64s) -> bool:
-    low = numbers.min()
+def _varies(cells: Cells, j: int) -> bool:
+    low, high = cells.range_of(j)
     if np.isnan(low):
+        numbers = cells.numbers(j)
         present = numbers[~np.isnan(numbers)]
         return len(present) >= MIN_SOLVED_ROWS and bool(present.min() < present.max())
-    return len(numbers) >= MIN_SOLVED_ROWS and bool(low < numbers[0] or low < numbers[-1] or low < numbers.max())
+    return len(cells) >= MIN_SOLVED_ROWS and low < high
 
 
 def most_correlated(cells: Cells, columns: Sequence[int], n: int, n_rows: int) -> list[int]:
@@ -199,12 +200,10 @@ def _numbers(cells: Cells, deciding: Deciding, is_log: bool) -> list[Feature]:
         groups.setdefault((int(starts[place]), int(stops[place])), []).append(place)
     for (start, stop), places in groups.items():
         is_whole = stop - start == numbers.shape[1]
-        unit, known = in_unit(numbers[places], is_log), ordered[places, start:stop]
-        known = np.log(known) if is_log else known
-        center = known[:, (stop - start - 1) // 2, None]
-        near, far = distances_in_order(known, center)
-        scale = np.where(near > 0.0, near, known.std(axis=1) if (near <= 0.0).any() else 1.0)
-        unit -= center
+        unit = in_unit(numbers[places], is_log)
+        center, near, far = distances_in_order(ordered[:, start:stop], places, is_log)
+        scale = np.where(near > 0.0, near, np.nanstd(unit, axis=1) if (near <= 0.0).any() else 1.0)
+        unit -= center[:, None]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # of columns that are left out
             unit /= scale[:, None]
         missing = None if is_whole else np.isnan(unit)

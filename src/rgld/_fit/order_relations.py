@@ -31,8 +31,12 @@ def candidates(cells: Cells, columns: Sequence[int]) -> Iterator[Candidate]:
     kinds = {j: _unit(cells, j) for j in columns}
     columns = [j for j in columns if kinds[j]]
     some = evenly_spaced(len(cells), MAX_COMPARED_ROWS)
-    present = {j: np.sort(own[~np.isnan(own)]) for j in columns for own in (cells.numbers(j)[some],)}
-    columns = [j for j in columns if len(present[j])]
+    if len(columns) < 2:
+        return
+    ordered = np.sort([cells.numbers(j)[some] for j in columns], axis=1)  # NaN comes last
+    n_present = (~np.isnan(ordered)).sum(axis=1).tolist()
+    present = {j: own[:n] for j, own, n in zip(columns, ordered, n_present, strict=True) if n}
+    columns = list(present)
     for a, b in _in_order(cells, columns, kinds, present):
         least, lift = MIN_EXPECTED_FRACTION.get(kinds[a], ELSE_EXPECTED_FRACTION), MIN_ORDER_LIFT[kinds[a]]
         low, high = cells.numbers(a), cells.numbers(b)

@@ -8,6 +8,7 @@ If more rows than `MAX_BEYOND` are beyond this limit, the tail is heavier: it is
 the distance grows by the factor w / u.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -115,13 +116,18 @@ def distances(differences: Float64s) -> tuple[float, float]:
     return float(near), float(far)
 
 
-def distances_in_order(ordered: Float64s, center: Float64s) -> tuple[Float64s, Float64s]:
-    """Return the distances from its centre that 90 % and 99 % of the sorted values of each row keep. The k nearest
-    stand side by side: of all such stretches, it is the one that reaches least far."""
+def distances_in_order(ordered: Float64s, columns: Sequence[int], is_log: bool) -> tuple[Float64s, Float64s, Float64s]:
+    """Return the middle of some columns, and the distances from it that 90 % and 99 % of the rows keep. `ordered` are
+    the sorted columns, shape (columns, rows). The k nearest stand side by side: of all such stretches, it is the one
+    that reaches least far. So only both ends, and logarithms of these, are needed."""
     n = ordered.shape[1]
-    places = [min(n - 1, int(np.ceil(fraction * n)) - 1) for fraction in (NEAR_FRACTION, FAR_FRACTION)]
-    near, far = (np.maximum(center - ordered[:, : n - k], ordered[:, k:] - center).min(axis=1) for k in places)
-    return near, far
+    n_near, n_far = (n - min(n - 1, int(np.ceil(fraction * n)) - 1) for fraction in (NEAR_FRACTION, FAR_FRACTION))
+    parts = ordered[columns, (n - 1) // 2, None], ordered[columns, :n_near], ordered[columns, n - n_near :]
+    center, first, last = (np.log(part) for part in parts) if is_log else parts
+    near, far = (
+        np.maximum(center - first[:, :size], last[:, n_near - size :] - center).min(axis=1) for size in (n_near, n_far)
+    )
+    return center[:, 0], near, far
 
 
 def measured(

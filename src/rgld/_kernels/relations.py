@@ -56,6 +56,7 @@ class Cells:
         self._matrix = matrix
         self._numbers: dict[int, Float64s] = {}
         self._codes: dict[int, Int32s] = {}
+        self._ranges: dict[int, tuple[float, float]] = {}
 
     def __len__(self) -> int:
         return len(self._table)
@@ -64,7 +65,18 @@ class Cells:
         """Read the first columns at once if all are numbers without names: faster than one by one."""
         numbers = self._table.plain_numbers(n_columns)
         if numbers is not None:
-            self._numbers |= enumerate(np.clip(numbers, -LARGEST_CELL, LARGEST_CELL, out=numbers))
+            lows, highs = numbers.min(axis=1, initial=LARGEST_CELL), numbers.max(axis=1, initial=-LARGEST_CELL)
+            if not (lows.min(initial=0.0) >= -LARGEST_CELL and highs.max(initial=0.0) <= LARGEST_CELL):  # also for NaN
+                np.clip(numbers, -LARGEST_CELL, LARGEST_CELL, out=numbers)
+            else:
+                self._ranges = dict(enumerate(zip(lows.tolist(), highs.tolist(), strict=True)))
+            self._numbers |= enumerate(numbers)
+
+    def range_of(self, j: int) -> tuple[float, float]:
+        """Return the lowest and the highest number of a column; NaN if one is missing."""
+        if j not in self._ranges:
+            self._ranges[j] = float(self.numbers(j).min()), float(self.numbers(j).max())
+        return self._ranges[j]
 
     def numbers(self, j: int) -> Float64s:
         """Return the numbers of a column, dates and durations in seconds, NaN where missing."""

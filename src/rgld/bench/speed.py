@@ -439,7 +439,9 @@ def measure(
     tables = {name: load_dataset(name, Path(data) if data else None) for name in names}
     n_rows = ROWS[:2] if quick else ROWS
     n_columns = COLUMNS[:2] if quick else COLUMNS
-    detectors = ("RGLD", "RGLD-Fast", "HBOS", FOREST) if quick else ("RGLD", "RGLD-Fast", "RGLD-plus", "RGLD-novelty", *OTHERS)
+    detectors = (
+        ("RGLD", "RGLD-Fast", "HBOS", FOREST) if quick else ("RGLD", "RGLD-Fast", "RGLD-plus", "RGLD-novelty", *OTHERS)
+    )
     parts: dict[str, Callable[[], Any]] = {
         "machine": machine,
         "small": lambda: small_costs(tell),
