@@ -12,7 +12,7 @@ from .._kernels.threads import ONE_BLAS_THREAD
 
 Result = TypeVar("Result")
 
-MIN_CELLS = 2**15
+MIN_CELLS = 2**16
 """Cells of a table for which work beside other work pays off: in smaller ones, steps in Python are most of both, and of
 these only one runs at a time."""
 

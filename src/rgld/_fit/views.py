@@ -97,7 +97,10 @@ def draw_views(seed: int, branch: int, n_views: int, shape: ViewShape) -> Views:
     projection = np.zeros_like(normals)
     for size in set(sizes):
         here = n_features == size
-        features[here, :size] = np.sort(keys[here].argpartition(size - 1, axis=1)[:, :size], axis=1)
+        if size == n_columns:
+            features[here, :size] = np.arange(size)
+        else:
+            features[here, :size] = np.sort(keys[here].argpartition(size - 1, axis=1)[:, :size], axis=1)
         if kind == "orthogonal":
             dim = min(size, projection_dim)
             projection[here, :size, :dim] = _orthogonal(normals[here, :size, :dim])
