@@ -1,4 +1,5 @@
-"""Check that a tag, the version, the citation and the changelog agree: `python .ci/check_release.py v1.2.3`."""
+"""Check that a tag, the version, the citation and the changelog agree: `python .ci/check_release.py v1.2.3`. With
+--changes, print the section of the changelog if they do."""
 
 import re
 import sys
@@ -24,7 +25,18 @@ def faults(tag: str) -> list[str]:
     return found
 
 
+def changes(tag: str) -> str:
+    """Return the section of the changelog of a tag that agrees."""
+    section = rf"^## {re.escape(tag.removeprefix('v'))}\b[^\n]*\n(.*?)(?=^## |\Z)"
+    found = re.search(section, (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE | re.DOTALL)
+    return found[1].strip() if found else ""
+
+
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit("Expected one tag, such as v1.2.3.")
-    sys.exit("\n".join(faults(sys.argv[1])) or None)
+    tag, *others = sys.argv[1:] or [""]
+    if not tag or others not in ([], ["--changes"]):
+        sys.exit("Expected one tag, such as v1.2.3, and --changes or nothing.")
+    if found := faults(tag):
+        sys.exit("\n".join(found))
+    if others:
+        print(changes(tag))

@@ -20,6 +20,11 @@ def test_a_tag_of_another_version_is_refused():
     assert "v99.0.0" in fault and f"expected v{rgld.__version__}" in fault
 
 
+def test_the_release_page_has_the_section_of_the_changelog():
+    text = runpy.run_path(str(SCRIPT))["changes"](f"v{rgld.__version__}")
+    assert text.startswith("- ") and "\n## " not in text and len(text) > 1000
+
+
 def test_a_version_without_its_section_of_the_changelog_is_refused(tmp_path):
     (tmp_path / ".ci").mkdir()
     (tmp_path / "src" / "rgld").mkdir(parents=True)

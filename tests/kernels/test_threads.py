@@ -146,6 +146,21 @@ def test_a_fork_in_the_middle_of_a_team():
 
 
 @needs_core
+@needs_tasks
+def test_threads_may_use_all_cores_once_they_run():
+    """They begin on another core than the one that starts them, but are not tied to it."""
+    allowed = os.sched_getaffinity(0)
+    with _kernels.team(3) as team:
+        fitted_model(n_jobs=3)
+        tasks = [int(task) for task in os.listdir("/proc/self/task")]
+        team.lend()
+        team.borrow()
+        assert len(tasks) > 2
+        assert all(os.sched_getaffinity(task) == allowed for task in tasks) and os.sched_getaffinity(0) == allowed
+        team.take_back()
+
+
+@needs_core
 def test_teams_may_be_nested_and_are_entered_once():
     from rgld._kernels import _core
 

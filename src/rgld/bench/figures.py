@@ -69,7 +69,8 @@ def pareto(main: pd.DataFrame, measure: str = "auroc") -> Figure:
 
 
 def critical_difference(scores: pd.DataFrame, alpha: float = 0.05) -> Figure:
-    """Return a plot of the average ranks of methods. Bars join methods that do not differ by Nemenyi's test.
+    """Return a plot of the average ranks of methods. Bars beside them join methods that do not differ by Nemenyi's
+    test.
 
     `scores` is datasets x methods; larger is better. Datasets with a missing cell are left out.
     """
@@ -86,18 +87,15 @@ def critical_difference(scores: pd.DataFrame, alpha: float = 0.05) -> Figure:
     for place, (method, rank) in enumerate(ranks.items()):
         axes.plot([rank], [place], "o", color=_colour(str(method)), markersize=5)
         axes.text(rank + 0.15, place, f"{method}  {rank:.2f}", va="center", fontsize=8, color=_text_colour(str(method)))
-    for number, (first, last) in enumerate(_groups(ranks.to_numpy(), distance)):
-        axes.plot(
-            ranks.iloc[[first, last]],
-            [k + 0.2 + 0.35 * number] * 2,
-            color=DARK,
-            linewidth=2.5,
-            solid_capstyle="butt",
-        )
-    axes.set_xlim(ranks.min() - 0.5, ranks.max() + 3)
+    unit = (ranks.max() - ranks.min() + 1.0) / 10.0
+    groups = _groups(ranks.to_numpy(), distance)
+    for number, (first, last) in enumerate(groups):
+        at = ranks.max() + (4.0 + 0.3 * number) * unit
+        axes.plot([at, at], [first - 0.3, last + 0.3], color=DARK, linewidth=2.5, solid_capstyle="butt")
+    axes.set_xlim(ranks.min() - 0.5 * unit, ranks.max() + (4.5 + 0.3 * len(groups)) * unit)
     axes.set_xlabel(
-        f"average rank over {n} datasets (1 is best); bars: no difference at {alpha:g}, "
-        f"critical distance {distance:.2f}; Friedman p = {p_value:.1g}"
+        f"average rank over {n} datasets (1 is best; Friedman p = {p_value:.1g})\n"
+        f"a bar joins methods that do not differ at {alpha:g} (critical distance {distance:.2f})"
     )
     return figure
 

@@ -110,8 +110,35 @@ def _introduction(study: Study) -> str:
     return f"""# Results
 
 This page compares RGLD with the other detectors of the paper's study and with some stronger ones: {len(study.lines)} runs on {len(study.datasets)} of the study's 47 datasets.
+{_findings(study)}
+
 `make results` makes the page from the lines in `benchmarks/results/`; do not edit it. [study.md](study.md) says how to run the study yourself.
 """
+
+
+def _findings(study: Study) -> str:
+    """Return what the main table says, in three sentences at most."""
+    main = tables.main_table(study.cells_44)
+    first = {
+        "mean AUROC": main["auroc"].idxmax(),
+        "mean AUPRC": main["auprc"].idxmax(),
+        "average rank": main["rank"].idxmin(),
+    }
+    names = list(dict.fromkeys(first.values()))
+    leads = [
+        f"{name} is first in {' and in '.join(what for what, own in first.items() if own == name)}" for name in names
+    ]
+    text = f"On the {len(study.datasets_44)} datasets, {'; '.join(leads)}."
+    if "RGLD" in main.index and len(main) > 1:
+        place = int((main["auroc"] > main.at["RGLD", "auroc"]).sum()) + 1
+        text += f" RGLD, the paper's detector, is number {place} of {len(main)} by mean AUROC."
+    missing = {str(method): list(own[own].index) for method, own in study.cells.from_paper.items() if own.any()}
+    named = "; ".join(f"{method} on {', '.join(datasets)}" for method, datasets in missing.items())
+    return text + (
+        f" Taken from the paper: {named}."
+        if named
+        else " No figure of a table below is taken from the paper, but where it says so."
+    )
 
 
 def _method_section(study: Study) -> str:
@@ -119,7 +146,7 @@ def _method_section(study: Study) -> str:
     named = ", ".join(f"{name} {number}" for name, number in versions.items())
     return f"""## How it was measured
 
-- *Datasets.* Missing: {", ".join(n for n in dataset_registry() if n not in study.datasets) or "none"}. Three datasets are not ADBench's own files: `backdoor` is the ADRepository's table, `fraud` is the ULB table without its time column,
+- *Datasets.* Missing: {", ".join(n for n in dataset_registry() if n not in study.datasets) or "none"} (no file could be had). Three datasets are not ADBench's own files: `backdoor` is the ADRepository's table, `fraud` is the ULB table without its time column,
   and `census` was rebuilt from the raw table (close, but not identical). "The 44" leaves out census, fraud and speech.
 - *Protocol.* `src/rgld/bench/protocol.py`, split seeds 1, 2 and 3, one thread per run.
 - *Time.* Seconds are processor time of one thread, to fit and score for the first time in a process, with split seed 1. Other work ran on the machine, which makes them somewhat larger: ratios are rough.
@@ -145,9 +172,16 @@ def _main_section(study: Study) -> str:
     few = pd.DataFrame({"auroc": smtp["auroc"], "auprc": smtp["auprc"]})
     return f"""## The main table
 
-Means over the 44 datasets and the split seeds that were measured. If we did not run a deep detector on a dataset, the paper's figures are used, also for seconds; `from_paper` counts
-these datasets. If several methods tie at the maximum, each of them wins. The rank is the mean of the AUROC rank and the
-AUPRC rank. Speed is relative to RGLD.
+Means over the 44 datasets and the split seeds that were measured.
+
+| column | means |
+|---|---|
+| type | *Statistical* and *DL* (deep) are the paper's, and ours; *Anchor* are further strong detectors; *Reference* is ADERH as its authors' script computes it, which is what the paper's table shows |
+| wins | on how many datasets it is the best; if several tie, each of them wins |
+| rank | the mean of the AUROC rank and the AUPRC rank |
+| time | seconds to fit and score, of one thread |
+| speed | how many times as fast as RGLD |
+| datasets, from_paper | how many datasets the means are over, and for how many of these the paper's figures are used, because we did not run the detector there |
 
 {tables.markdown(table, digits, "method")}
 {_picture("pareto_auroc", "accuracy against runtime")}
