@@ -413,6 +413,14 @@ std::vector<Standard> standardize_views(const Rows& rows, Slab& slab, size_t sta
     return standards;
 }
 
+// The scaled columns that some branches look at.
+Used used_columns(const Rows& rows, const std::vector<const Branch*>& branches) {
+    Used used(rows.n_columns());
+    for (const Branch* branch : branches)
+        for (const int32_t feature : branch->views().features) used[size_t(feature)] = 1;
+    return used;
+}
+
 }  // namespace
 
 FittedRanks fit_ranks(const Rows& rows, const Branch& branch, const CdfRules& rules,
@@ -422,6 +430,7 @@ FittedRanks fit_ranks(const Rows& rows, const Branch& branch, const CdfRules& ru
     const size_t group = std::min(T, std::max<size_t>(1, kSlabFloats / n));
     Workspace workspace(workers(run));
     Slab slab(group, n);
+    const Used used = used_columns(rows, {&branch});
     std::vector<double> sums(n);
     std::vector<Cdf<float>> views;
     std::vector<Standard> standards;
@@ -430,7 +439,7 @@ FittedRanks fit_ranks(const Rows& rows, const Branch& branch, const CdfRules& ru
         run_tasks(run, rows.n_blocks(), [&](size_t block, size_t worker) {
             float* buffer = workspace.get(worker, columns_size + stride + branch.scratch());
             float* scores = buffer + columns_size;
-            const float* columns = rows.columns(block, buffer);
+            const float* columns = rows.columns(block, buffer, used);
             for (size_t v = 0; v < count; ++v) {
                 branch.view_scores(start + v, columns, stride, rows.n_rows(block), scores + stride, scores);
                 std::copy(scores, scores + rows.n_rows(block), slab.of(v) + rows.first_row(block));
@@ -461,10 +470,11 @@ FittedRanks fit_ranks(const Rows& rows, const Branch& branch, const CdfRules& ru
 
 void view_scores(const Rows& rows, const Branch& branch, const Run& run, float* scores) {
     const size_t stride = rows.stride(), columns_size = rows.n_columns() * stride;
+    const Used used = used_columns(rows, {&branch});
     Workspace workspace(workers(run));
     run_tasks(run, rows.n_blocks(), [&](size_t block, size_t worker) {
         float* buffer = workspace.get(worker, columns_size + stride + branch.scratch());
-        const float* columns = rows.columns(block, buffer);
+        const float* columns = rows.columns(block, buffer, used);
         for (size_t t = 0; t < branch.n_views(); ++t) {
             branch.view_scores(t, columns, stride, rows.n_rows(block), buffer + columns_size + stride,
                                buffer + columns_size);
@@ -477,12 +487,17 @@ void view_scores(const Rows& rows, const Branch& branch, const Run& run, float* 
 void score(const Rows& rows, const std::vector<RankedBranch>& branches, const Run& run) {
     const size_t stride = rows.stride(), columns_size = rows.n_columns() * stride;
     size_t scratch = 0;
-    for (const RankedBranch& ranked : branches) scratch = std::max(scratch, ranked.branch->scratch());
+    std::vector<const Branch*> every;
+    for (const RankedBranch& ranked : branches) {
+        scratch = std::max(scratch, ranked.branch->scratch());
+        every.push_back(ranked.branch);
+    }
+    const Used used = used_columns(rows, every);
     Workspace workspace(workers(run));
     run_tasks(run, rows.n_blocks(), [&](size_t block, size_t worker) {
         float* buffer = workspace.get(worker, columns_size + stride + scratch);
         float* view_scores = buffer + columns_size;
-        const float* columns = rows.columns(block, buffer);
+        const float* columns = rows.columns(block, buffer, used);
         const size_t count = rows.n_rows(block);
         for (const RankedBranch& ranked : branches) {
             std::vector<double> sums(count);

@@ -51,6 +51,7 @@ class Branch {
   public:
     virtual ~Branch() = default;
     virtual size_t n_views() const = 0;
+    virtual const Views& views() const = 0;
     // Size of the scratch memory of view_scores, in floats.
     virtual size_t scratch() const = 0;
     virtual void view_scores(size_t t, const float* columns, size_t stride, size_t n_rows, float* scratch,
@@ -65,6 +66,7 @@ class GlobalBranch : public Branch {
                  std::vector<float> sin_weights, std::vector<float> constants);
 
     size_t n_views() const override { return directions_.n_views; }
+    const Views& views() const override { return directions_; }
     size_t scratch() const override { return directions_.n_out * directions_.chunk(); }
     void view_scores(size_t t, const float* columns, size_t stride, size_t n_rows, float* scratch,
                      float* scores) const override;
@@ -95,6 +97,7 @@ class LeverageBranch : public Branch {
                    std::vector<float> phases, std::vector<float> mean, const std::vector<float>& root);
 
     size_t n_views() const override { return views_.n_views; }
+    const Views& views() const override { return views_; }
     size_t scratch() const override {
         return views_.n_out * views_.chunk() + leverage_scratch(views_.n_out, n_cosines_);
     }
@@ -121,6 +124,7 @@ class LocalBranch : public Branch {
     LocalBranch(Views views, const float* references, size_t n_references, size_t n_neighbors);
 
     size_t n_views() const override { return views_.n_views; }
+    const Views& views() const override { return views_; }
     size_t scratch() const override { return views_.n_out * views_.chunk() + local_scratch(n_neighbors_); }
     void view_scores(size_t t, const float* columns, size_t stride, size_t n_rows, float* scratch,
                      float* scores) const override;

@@ -111,12 +111,18 @@ class Tile {
 
 }  // namespace
 
-void Scaling::apply(const Matrix& X, size_t start, size_t count, float* columns, size_t stride) const {
+void Scaling::apply(const Matrix& X, size_t start, size_t count, float* columns, size_t stride,
+                    const Used& used) const {
+    const auto is_used = [&](size_t c) { return used.empty() || used[c]; };
     // A few rows at a time, so that their values are still in the cache when the next column is read.
     for (size_t first = 0; first < count; first += kTile) {
         for (size_t j = 0; j < n_inputs; ++j) {
+            size_t c = j;
+            while (c < n_columns() && !is_used(c)) c += n_inputs;
+            if (c >= n_columns()) continue;
             Tile tile(X, j, Range{start + first}, 0, std::min(kTile, count - first));
-            for (size_t c = j; c < n_columns(); c += n_inputs) tile.scale(*this, c, columns + c * stride + first);
+            for (; c < n_columns(); c += n_inputs)
+                if (is_used(c)) tile.scale(*this, c, columns + c * stride + first);
         }
     }
     for (size_t c = 0; c < n_columns(); ++c) std::fill(columns + c * stride + count, columns + (c + 1) * stride, 0.0f);
@@ -157,9 +163,9 @@ void Rows::keep_scaled(const Run& run) {
     kept_ = std::move(kept);
 }
 
-const float* Rows::columns(size_t block, float* buffer) const {
+const float* Rows::columns(size_t block, float* buffer, const Used& used) const {
     if (!kept_.empty()) return kept_.data() + block * n_columns() * stride_;
-    scaling_.apply(X_, first_row(block), n_rows(block), buffer, stride_);
+    scaling_.apply(X_, first_row(block), n_rows(block), buffer, stride_, used);
     return buffer;
 }
 

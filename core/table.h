@@ -39,6 +39,9 @@ T clipped(T value, T low, T high) {
     return std::min(high, std::max(low, value));
 }
 
+// Which scaled columns are used: one flag for each, or none if all are.
+using Used = std::vector<uint8_t>;
+
 // A fitted transformation of the columns. The NumPy twin is src/rgld/_model/scaling.py. One or several scalings of the
 // d columns of a table stand side by side; each gives d columns.
 struct Scaling {
@@ -56,7 +59,8 @@ struct Scaling {
     size_t n_columns() const { return kinds.size() * n_inputs; }
 
     // Scales rows start .. start + count - 1: value (c, i) goes to columns[c * stride + i]. Zeros fill up the stride.
-    void apply(const Matrix& X, size_t start, size_t count, float* columns, size_t stride) const;
+    // Columns that are not used are left as they are; all are used if `used` is empty.
+    void apply(const Matrix& X, size_t start, size_t count, float* columns, size_t stride, const Used& used) const;
     // The same for one column c of the rows with these indices.
     void apply(const Matrix& X, size_t c, const int64_t* indices, size_t count, float* column, size_t stride) const;
 };
@@ -80,9 +84,9 @@ class Rows {
     size_t n_rows(size_t block) const { return std::min(stride_, X_.n_rows - first_row(block)); }
     size_t stride() const { return stride_; }
 
-    // The scaled columns of a block, with stride(). The buffer has n_columns() * stride() floats and holds the columns,
-    // unless they were kept.
-    const float* columns(size_t block, float* buffer) const;
+    // The scaled columns of a block, with stride(). The buffer has n_columns() * stride() floats and holds the columns
+    // that are used, unless they were kept.
+    const float* columns(size_t block, float* buffer, const Used& used = {}) const;
 
     // Mean and standard deviation of every scaled column, over all rows.
     void moments(const Run& run, double* mean, double* std) const;

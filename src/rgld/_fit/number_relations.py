@@ -61,6 +61,8 @@ MEDIAN_ROWS = 512
 """Rows, evenly spaced, whose median stands for that of all rows where only the rows to leave out are decided."""
 PROBED_EVERY, PROBE_SLACK = 8, 1.2
 """One of so many rows tells first whether the rows keep near a relation at all, with some slack."""
+MAX_EXACT_PROBE = 0.05
+"""The same where only exact relations are kept, as a fraction of the column's spread."""
 MIN_POSITIVE = 0.9
 """A column has logarithms if this fraction of its numbers is above 0."""
 MAX_CURVE_DIGITS = 1.5
@@ -379,6 +381,7 @@ def _fitted(cells: Cells, target: Feature, partners: list[Feature], weights: Flo
     """Return the relation with weights by least squares, if it is a strong one. `weights` are those by the covariance:
     they tell which rows fit least, unless some cells are missing."""
     start: Float64s | None = weights
+    most_probed = PROBE_SLACK * MAX_SPREAD if len(cells) >= MIN_NOISY_ROWS else MAX_EXACT_PROBE
     while True:  # terms that hardly vary are left out, and the others fitted again
         present = _present([target, *partners])
         if not partners or len(present) < MIN_SOLVED_ROWS + MIN_ROWS_PER_TERM * len(partners):
@@ -388,7 +391,7 @@ def _fitted(cells: Cells, target: Feature, partners: list[Feature], weights: Flo
         x = np.array(others)
         if start is None or not is_whole:
             start = _solved(y, x)
-        elif not _keeps_near(y[::PROBED_EVERY] - start @ x[:, ::PROBED_EVERY], PROBE_SLACK * target.near):
+        elif not _keeps_near(y[::PROBED_EVERY] - start @ x[:, ::PROBED_EVERY], most_probed * target.near):
             return None
         inner = np.flatnonzero(_inner(np.abs(_rest(y, x, start))))
         solution = _solved(y[inner], x.take(inner, axis=1))
@@ -404,8 +407,8 @@ def _fitted(cells: Cells, target: Feature, partners: list[Feature], weights: Flo
     return _related(cells, target, partners, raw, target.near * target.scale, is_log)
 
 
-def _keeps_near(rest: Float64s, spread: float) -> bool:
-    return distance(rest - middle(rest), NEAR_FRACTION) <= MAX_SPREAD * spread
+def _keeps_near(rest: Float64s, most: float) -> bool:
+    return distance(rest - middle(rest), NEAR_FRACTION) <= most
 
 
 def _present(features: list[Feature]) -> Indices:

@@ -68,7 +68,7 @@ def _write_around(axes: Axes, labels: Sequence[Label], font_size: float, pixels:
             leader = _leader(at, place, size)
             _draw_leader(axes, leader, label.color)
             dots = np.concatenate([dots, leader])
-        wide = size + [2.0 * (BESIDE - PADDING) * pixels, 0.0]
+        wide = size + np.array([2.0 * (BESIDE - PADDING) * pixels, 0.0])
         taken = np.concatenate([taken, _boxes(place[None], wide, PADDING * pixels)])
 
 
