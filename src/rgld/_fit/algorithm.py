@@ -21,6 +21,7 @@ from .. import _kernels
 from .._arrays import Float64s, Int64s
 from .._kernels.relations import cells_of, n_broken_rows
 from .._kernels.scoring import score_rows, with_relations
+from .._kernels.threads import ONE_BLAS_THREAD
 from .._model.model import GlobalBranch, LeverageBranch, Model
 from .._model.relations import HeldOutBreaks
 from .._model.scores import BranchScores, anomaly_score
@@ -141,7 +142,8 @@ def fit_table(
     relating = partial(fit_relations, sample_table, encoding, rows.sample)
     viewed = viewed_rows(len(rows.sample), parameters, seed)
     cells, scores, needs_scores = None, np.empty(0), with_scores or not isinstance(parameters.contamination, str)
-    with _kernels.team(rows.n_threads) as team:
+    # Threads of NumPy's matrix products, which are small here, would look for work long after, on the cores of the team.
+    with ONE_BLAS_THREAD.held(), _kernels.team(rows.n_threads) as team:
         related = begin(relating, team, rows.matrix.size) if parameters.relations else None  # beside the views
         model, branch_scores = fit_model(rows if viewed is None else SomeRows(rows, viewed), encoding, parameters, seed)
         model = replace(model, profiles=_profiles(sample_table, encoding, rows))

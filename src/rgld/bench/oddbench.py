@@ -18,6 +18,8 @@ DETECTORS = (
     *("RGLD", "RGLD-Fast", "RGLD-plus", "RGLD-novelty"),
 )
 """What the study runs if not told otherwise."""
+MAX_REASON = 200
+"""Letters of the reason of a failed run."""
 MIN_TABLES = 3
 """A diagram of ranks needs at least this many tables, and this many detectors."""
 
@@ -116,7 +118,7 @@ def _introduction(n_tables: int) -> str:
 Real tables outside the paper's study: scraped public tables, one column of each turned into the label (OddBench of macrOData, arXiv 2602.09329; files of psorus/Outformer, arXiv 2602.03018). Here are {n_tables} of its 790
 tables, twice: trained on rows with anomalies among them, and trained on clean rows. All figures were measured by us, except those in the table that says "published".
 
-± is a standard error over tables; "minus" is the mean paired difference over tables with its standard error. A rank is an average over tables (1 is best); bars below the ranks join detectors that do not differ by
+± is a standard error over tables; "minus" is the mean paired difference over tables with its standard error. A rank is an average over tables (1 is best); bars beside the ranks join detectors that do not differ by
 Nemenyi's test. [speed.md](speed.md) has times: the machine was too busy here.
 """
 
@@ -132,12 +134,17 @@ Published, not measured by us: means over all 790 tables, so not over the same t
 
 def _fine_print(lines: list[Line]) -> str:
     failed = [line for line in lines if line["error"]]
+    together: dict[tuple[str, str, str], list[str]] = {}
+    for line in failed:
+        together.setdefault((line["dataset"], line["protocol"], line["error"]), []).append(line["detector"])
     reasons = "".join(
-        f"\n- {line['detector']} on {line['dataset']} ({line['protocol']}): {line['error'][:120]}" for line in failed
+        f"\n    - {', '.join(detectors)} on {dataset} ({protocol}): {error[:MAX_REASON]}"
+        for (dataset, protocol, error), detectors in together.items()
     )
     return f"""## What to keep in mind
 
 - The settings of `RGLD.plus` and `RGLD.novelty` were chosen with the help of these tables ([plus.md](plus.md)): for them this is not a fresh test. `RGLD` and `RGLD.fast` have the paper's settings.
+- [plus.md](plus.md) has other means for plus and novelty: there the columns are as they are in the files, here they are scaled first, as the protocols say; and here a table is left out if any detector fails on it.
 - One split and one random state for each table. Labels of scraped tables are of mixed quality. Do not build on differences within two standard errors.
 - At most 10,000 rows of a table are used (clean training rows: on either side). Our lines are of tables drawn at random among those with 500 to 60,000 rows, at least 4 columns, at least 10 anomalies and at most 20 %, in the order of their names.
 - A table is left out of a protocol if a detector has no result for it. {len(failed)} of {len(lines)} runs have none{":" if failed else "."}{reasons}
