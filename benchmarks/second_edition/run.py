@@ -59,7 +59,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     ALONE: {},
     "plus, all training rows": {"max_training_rows": None},
     "plus, 4,096 training rows": {"max_training_rows": 4096},
-    "plus, 72 local views": {"n_local_views": 72},
+    "plus, 60 local views": {"n_local_views": 60},
     "plus, nothing trimmed": {"trim": 0.0},
     "plus, trim 0.3": {"trim": 0.3},
     "plus, trim 0.5": {"trim": 0.5},

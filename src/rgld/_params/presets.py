@@ -14,7 +14,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     "fast": {"n_global_views": 20, "n_local_views": 5, "n_random_features": 5, "n_references": 200},
     "plus": {
         "n_global_views": 6,
-        "n_local_views": 60,
+        "n_local_views": 48,
         "n_random_features": 20,
         "bandwidth_multipliers": (1.0, 2.0),
         "n_references": 50,
@@ -137,7 +137,7 @@ class Configured:
 
         >>> from rgld import RGLD
         >>> RGLD.plus(random_state=0).n_local_views
-        60
+        48
         """
         return cls(**{**PRESETS["plus"], **parameters})
 
