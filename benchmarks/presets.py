@@ -2,9 +2,9 @@
 
     python benchmarks/presets.py --data FOLDER      # ADBench's files
 
-It takes four minutes. All run in turn on each split (seed 1), so that what else the machine does hits all. Printed are
-mean milliseconds to fit and score, over the 44 datasets and over all that are there, and ratios. `rgld bench speed`
-measures much more.
+It takes one to three minutes. All run in turn on each split (seed 1), each several times in a row, right after a fit
+that is not counted. Printed are mean milliseconds to fit and score, over the 44 datasets and over all that are there,
+and ratios. `rgld bench speed` measures much more.
 """
 
 import argparse
@@ -29,16 +29,19 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "RGLD.novelty()": lambda: RGLD.novelty(random_state=0),
     "IsolationForest": lambda: IsolationForest(random_state=0),
 }
-N_ROUNDS = 3
+N_TIMES = 5
 PAUSE_SECONDS = 0.1
-"""Before each measurement: threads of the one before may still look for work."""
+"""Before each detector: threads of the one before may still look for work."""
 
 
 def seconds(make: Callable[[], Any], train: np.ndarray, test: np.ndarray) -> float:
     time.sleep(PAUSE_SECONDS)
-    start = time.perf_counter()
-    make().fit(train).score_samples(test)
-    return time.perf_counter() - start
+    times = []
+    for _ in range(N_TIMES + 1):
+        start = time.perf_counter()
+        make().fit(train).score_samples(test)
+        times.append(time.perf_counter() - start)
+    return float(np.median(times[1:]))
 
 
 def main() -> None:
@@ -50,8 +53,7 @@ def main() -> None:
         if not (folder / entry.file_name).exists():
             continue
         train, test, _ = split(*load_dataset(entry.name, folder), 1)
-        rounds = [{name: seconds(make, train, test) for name, make in MAKERS.items()} for _ in range(N_ROUNDS + 1)]
-        found[entry.name] = {name: float(np.median([one[name] for one in rounds[1:]])) for name in MAKERS}
+        found[entry.name] = {name: seconds(make, train, test) for name, make in MAKERS.items()}
     for title, names in (("the 44", [n for n in found if n not in OTHER_44]), ("all", list(found))):
         mean = {name: 1e3 * float(np.mean([found[n][name] for n in names])) for name in MAKERS}
         print(f"{title} ({len(names)} datasets)")

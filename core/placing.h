@@ -3,6 +3,7 @@
 // over. Once a thread runs, the kernel may move it.
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <memory>
 #include <system_error>
@@ -60,8 +61,10 @@ class Thread {
         pthread_attr_t attributes;
         pthread_attr_init(&attributes);
         if (others.leave_out(current_core())) others.use_in(attributes);
-        const int failure = pthread_create(&thread_, &attributes, &run, begun.get());
+        int failure = pthread_create(&thread_, &attributes, &run, begun.get());
         pthread_attr_destroy(&attributes);
+        // Where a thread may not choose its cores, it begins where the kernel puts it.
+        if (failure) failure = pthread_create(&thread_, nullptr, &run, begun.get());
         if (failure) throw std::system_error(failure, std::generic_category());
         (void)begun.release();
     }

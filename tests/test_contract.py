@@ -62,7 +62,7 @@ def test_plus_is_pinned():
     changed = {k: v for k, v in RGLD.plus().get_params().items() if v != RGLD().get_params()[k]}
     assert changed == {
         "n_global_views": 6,
-        "n_local_views": 60,
+        "n_local_views": 48,
         "n_random_features": 20,
         "bandwidth_multipliers": (1.0, 2.0),
         "n_references": 50,

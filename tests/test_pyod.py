@@ -143,7 +143,7 @@ def test_clone_and_set_params(data):
     assert copy.get_params() == detector.get_params() and not hasattr(copy, "decision_scores_")
     assert (copy.fit(data[0]).decision_scores_ == detector.decision_scores_).all()
     assert copy.set_params(contamination=0.05).fit(data[0]).labels_.sum() == 10
-    assert "n_local_views=60" in repr(detector)
+    assert "n_local_views=48" in repr(detector)
 
 
 def test_the_detector_behind_decides_alike(data, tmp_path):

@@ -65,6 +65,10 @@ def table(kind, n, d, seed=0):
         X[rng.random((n, d)) < 0.05] *= 1e300
     elif kind == "discrete":
         X = rng.integers(0, 4, size=(n, d)).astype(float)
+    elif kind == "flags":  # two values; of some columns only in some rows, or a third one in one row
+        X = np.where(rng.random((n, d)) < rng.uniform(0.0, 0.5, size=d), 3.5, -0.25)
+        X[n // 2 :, 0] = 0.0
+        X[n // 3, d - 1] = 7.0
     elif kind == "constant":
         X[:, ::2] = rng.normal(size=d)[::2]
     elif kind == "log-normal":
@@ -212,7 +216,7 @@ def test_any_size(n, d):
 
 
 @pytest.mark.parametrize("preprocessing", ALL_SCALINGS)
-@pytest.mark.parametrize("kind", ["normal", "far", "huge", "discrete", "constant", "log-normal", "duplicates"])
+@pytest.mark.parametrize("kind", ["normal", "far", "huge", "discrete", "flags", "constant", "log-normal", "duplicates"])
 def test_any_values(kind, preprocessing):
     train, new = table(kind, 700, 6), table(kind, 333, 6, seed=1)
     assert_kernels_agree(train, new, preprocessing=preprocessing)
@@ -248,7 +252,7 @@ def test_several_scalings_and_shares_of_the_columns(n, d, projection):
     assert_kernels_agree(train, new, **SEVERAL, projection=projection)
 
 
-@pytest.mark.parametrize("kind", ["normal", "discrete", "duplicates", "constant", "far"])
+@pytest.mark.parametrize("kind", ["normal", "discrete", "flags", "duplicates", "constant", "far"])
 def test_moments_of_scaled_columns(kind):
     X = table(kind, 2049, 5)
     statistics = numpy_kernels.column_statistics(X, 1, quantiles_for(ALL_SCALINGS, len(X)))
@@ -258,7 +262,7 @@ def test_moments_of_scaled_columns(kind):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("kind", ["normal", "discrete", "duplicates", "constant", "far"])
+@pytest.mark.parametrize("kind", ["normal", "discrete", "flags", "duplicates", "constant", "far"])
 @pytest.mark.parametrize("n", [1, 2, 127, 129, 3000])
 def test_column_knots(kind, n, dtype):
     X = table(kind, n, 9).astype(dtype)
@@ -297,7 +301,7 @@ def test_columns_are_sorted_by_their_bits(dtype):
     np.testing.assert_array_equal(knots.view(np.int64), expected.view(np.int64))
 
 
-@pytest.mark.parametrize("kind", ["normal", "discrete", "duplicates", "constant", "huge", "far", "log-normal"])
+@pytest.mark.parametrize("kind", ["normal", "discrete", "flags", "duplicates", "constant", "huge", "far", "log-normal"])
 @pytest.mark.parametrize("n", [2, 65, 700, EXACT_CDF_SIZE, EXACT_CDF_SIZE + 1])
 def test_training_rows_are_ranked_as_other_rows_are(kind, n):
     # Sorting tells the ranks of the training rows of a short table: they must be those that a lookup finds.
@@ -309,7 +313,7 @@ def test_training_rows_are_ranked_as_other_rows_are(kind, n):
         np.testing.assert_array_equal(scores, looked_up)
 
 
-@pytest.mark.parametrize("kind", ["normal", "discrete", "duplicates", "constant", "log-normal"])
+@pytest.mark.parametrize("kind", ["normal", "discrete", "flags", "duplicates", "constant", "log-normal"])
 def test_standardized_scores_agree(kind):
     train, new = table(kind, 900, 6), table(kind, 333, 6, seed=1)
     native, twin = (fitted(k, train, **SEVERAL, aggregation="standard") for k in (native_kernels, numpy_kernels))
@@ -322,6 +326,18 @@ def test_standardized_scores_agree(kind):
         scores = [scored(native_kernels, native, X), scored(numpy_kernels, twin, X)]
         assert np.median(np.abs(scores[0] - scores[1])) <= SCORE_TOLERANCE / len(train)
         assert np.quantile(np.abs(scores[0] - scores[1]), 0.99) <= 10 * SCORE_TOLERANCE / len(train)
+
+
+@pytest.mark.parametrize("kind", ["normal", "flags", "discrete"])
+@pytest.mark.parametrize("scaling", ALL_SCALINGS)
+def test_scaled_values_are_those_of_the_twin(kind, scaling):
+    X = table(kind, 900, 5)
+    fit = fitted(numpy_kernels, X, preprocessing=scaling).model_.scaling
+    every = np.arange(len(X))
+    scaled = [kernels.Rows(X, fit, 2).take(every) for kernels in (native_kernels, numpy_kernels)]
+    np.testing.assert_allclose(*scaled, rtol=1e-5, atol=1e-6)
+    alone = np.column_stack([native_kernels.Rows(X[i : i + 1], fit, 1).take([0]) for i in range(0, 900, 7)])
+    np.testing.assert_array_equal(alone, scaled[0][:, ::7])
 
 
 @pytest.mark.parametrize("kind", ["normal", "discrete"])

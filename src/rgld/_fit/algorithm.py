@@ -142,7 +142,7 @@ def fit_table(
     relating = partial(fit_relations, sample_table, encoding, rows.sample)
     viewed = viewed_rows(len(rows.sample), parameters, seed)
     cells, scores, needs_scores = None, np.empty(0), with_scores or not isinstance(parameters.contamination, str)
-    # Threads of NumPy's matrix products, which are small here, would look for work long after, on the cores of the team.
+    # Threads of NumPy's matrix products, which are small here, would go on looking for work on the cores of the team.
     with ONE_BLAS_THREAD.held(), _kernels.team(rows.n_threads) as team:
         related = begin(relating, team, rows.matrix.size) if parameters.relations else None  # beside the views
         model, branch_scores = fit_model(rows if viewed is None else SomeRows(rows, viewed), encoding, parameters, seed)
@@ -197,10 +197,11 @@ def fit_parts(executor: Executor, schema: Schema, parameters: Parameters, seed: 
     )
     rows = RowsInPasses(executor, context, sample.table.encode(encoding, sample.indices))
     viewed = viewed_rows(len(rows.sample), parameters, seed)
-    model, _ = fit_model(rows if viewed is None else SomeRows(rows, viewed), encoding, parameters, seed)
-    model = replace(model, profiles=_profiles(sample.table, encoding, rows))
-    if parameters.relations:
-        model = _related(model, fit_relations(sample.table, model.encoding, rows.sample))
+    with ONE_BLAS_THREAD.held():  # as in memory
+        model, _ = fit_model(rows if viewed is None else SomeRows(rows, viewed), encoding, parameters, seed)
+        model = replace(model, profiles=_profiles(sample.table, encoding, rows))
+        if parameters.relations:
+            model = _related(model, fit_relations(sample.table, model.encoding, rows.sample))
     if isinstance(parameters.contamination, str):
         offset = fit_offset(parameters.contamination, np.empty(0))
     else:

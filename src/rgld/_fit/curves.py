@@ -20,6 +20,8 @@ from .residuals import (
     FAR_FRACTION,
     MAX_SPREAD,
     NEAR_FRACTION,
+    PROBE_SLACK,
+    PROBED_EVERY,
     Measured,
     distance,
     distances,
@@ -36,8 +38,6 @@ MAX_CURVES = 6
 """Curves that are looked at, the strongest correlations first."""
 MIN_CURVE_ROWS, MAX_CURVE_ROWS = 200 * N_KNOTS, 4096
 """Rows that decide: fewer in a group say little about its units, more take time."""
-PROBED_EVERY, PROBE_SLACK = 8, 1.2
-"""One of so many rows that decide tells first whether they keep near the curve at all, with some slack: most do not."""
 LOW_FRACTION, HIGH_FRACTION = 0.1, 0.9
 """Quantiles of a group between which values are usual."""
 MIN_UNIT = 0.02
@@ -58,7 +58,7 @@ class Correlations(NamedTuple):
         spread = np.sqrt(np.diag(covariance))
         sizes = np.abs(covariance) / np.maximum(np.outer(spread, spread), 1e-300)
         np.fill_diagonal(sizes, 0.0)
-        self.sizes[places] = np.maximum(self.sizes[places], sizes)
+        self.sizes[places] = np.fmax(self.sizes[places], sizes)
 
     def leave_out(self, pairs: Iterable[tuple[int, int]]) -> None:
         """Leave out these pairs of columns."""

@@ -7,8 +7,8 @@ differences) and on their logarithms (products). In each:
    least, by the residuals (P (x - mean))_j / P_jj with P = (C + ridge)^-1, which are those of every column given all
    others.
 2. For every column that the others explain, partners one by one, each the one that explains most of what is left.
-3. Weights by least squares, without the rows that fit those of the covariance least; whole numbers where they do as
-   well.
+3. Weights by least squares, without the rows that are farthest from the weights that the covariance gives; whole
+   numbers where they do as well.
 
 These three look at no more than `MAX_SOLVED_ROWS` rows, evenly spaced. How near the rows are is measured on all rows
 (`residuals.py`).
@@ -29,6 +29,8 @@ from .residuals import (
     MAX_SPREAD,
     MIN_NOISY_ROWS,
     NEAR_FRACTION,
+    PROBE_SLACK,
+    PROBED_EVERY,
     Measured,
     distance,
     distances_in_order,
@@ -59,10 +61,9 @@ MAX_LEVEL_VALUES = 64
 """Values of numbers with levels that are tried, of all such columns together: they are numbers already."""
 MEDIAN_ROWS = 512
 """Rows, evenly spaced, whose median stands for that of all rows where only the rows to leave out are decided."""
-PROBED_EVERY, PROBE_SLACK = 8, 1.2
-"""One of so many rows tells first whether the rows keep near a relation at all, with some slack."""
 MAX_EXACT_PROBE = 0.05
-"""The same where only exact relations are kept, as a fraction of the column's spread."""
+"""Where only exact relations are kept, the rows that are looked at first keep within this fraction of the column's
+spread."""
 MIN_POSITIVE = 0.9
 """A column has logarithms if this fraction of its numbers is above 0."""
 MAX_CURVE_DIGITS = 1.5
@@ -126,11 +127,14 @@ def _varies(cells: Cells, j: int) -> bool:
 
 
 def most_correlated(cells: Cells, columns: Sequence[int], n: int, n_rows: int) -> list[int]:
-    """Return the n columns whose ranks have the strongest correlation to another column's, over the first rows."""
-    ranks = _ranks(np.array([cells.numbers(j)[:n_rows] for j in columns])).astype(np.float32)
-    ranks -= ranks.mean(axis=1, keepdims=True)
-    ranks /= np.sqrt(np.square(ranks).sum(axis=1, keepdims=True))
-    correlation = np.abs(ranks @ ranks.T).round(6)
+    """Return the n columns whose ranks have the strongest correlation to another column's, over evenly spaced rows."""
+    some = evenly_spaced(len(cells), n_rows)
+    numbers = np.array([cells.numbers(j)[some] for j in columns])
+    ranks = _ranks(numbers).astype(np.float32)
+    ranks -= (len(some) - 1) / 2.0  # halves of whole numbers: float32 is exact in any order of summation
+    correlation = np.abs(ranks @ ranks.T)
+    is_constant = numbers.min(axis=1) == numbers.max(axis=1)
+    correlation[is_constant] = correlation[:, is_constant] = 0.0
     np.fill_diagonal(correlation, 0.0)
     best = np.argsort(-correlation.max(axis=1), kind="stable")[:n]
     return sorted(columns[int(i)] for i in best)
@@ -380,7 +384,9 @@ def _partners(covariance: Float64s, targets: Indices, columns: Indices) -> list[
 def _fitted(cells: Cells, target: Feature, partners: list[Feature], weights: Float64s, is_log: bool) -> Measured | None:
     """Return the relation with weights by least squares, if it is a strong one. `weights` are those by the covariance:
     they tell which rows fit least, unless some cells are missing."""
-    start: Float64s | None = weights
+    # Of a partner that is mostly one value, the covariance may have seen too few other rows.
+    is_seen = all(own.near > 0.0 and own.is_number for own in partners)
+    start: Float64s | None = weights if is_seen else None
     most_probed = PROBE_SLACK * MAX_SPREAD if len(cells) >= MIN_NOISY_ROWS else MAX_EXACT_PROBE
     while True:  # terms that hardly vary are left out, and the others fitted again
         present = _present([target, *partners])

@@ -50,7 +50,7 @@ MAX_RELATED_NUMBERS, MAX_RELATED_VALUES = 48, 24
 """Columns of numbers, and columns of values, that enter: bounds the time for wide tables."""
 CHOOSING_ROWS, CHOOSING_COLUMNS = 256, 1024
 """Of a wide table, the columns of numbers that enter are those with the strongest correlation to another column,
-computed on `CHOOSING_ROWS` rows. Only the first `CHOOSING_COLUMNS` columns are considered."""
+computed on `CHOOSING_ROWS` rows, evenly spaced. Only the first `CHOOSING_COLUMNS` columns are considered."""
 FIRST_ROWS = 256
 """Rows that tell first whether a column has few different numbers."""
 

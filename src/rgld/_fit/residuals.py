@@ -40,6 +40,9 @@ MAX_LOG_WITHIN = 0.2
 numbers, and a looser product says little."""
 SMALLEST_SPREAD, SMALLEST_DIGIT = 1e-6, 1e-9
 """Of the column's own spread, and of its typical size: what is nearer counts as equal."""
+PROBED_EVERY, PROBE_SLACK = 11, 1.2
+"""One of so many rows that decide tells first whether they keep near a relation at all, with some slack: most do not.
+(A prime number: rows may come in turns, such as hours.)"""
 USUAL = (0.005, 0.995)
 """Quantiles between which values are usual."""
 
@@ -66,8 +69,8 @@ class Measured(NamedTuple):
 
 
 def at_place(values: Floats, place: int) -> float:
-    """Return the value at this place in the order of the values. (NumPy sorts some thousand numbers faster than it
-    finds one of them.)"""
+    """Return the value at this place in the order of the values. (On processors with
+    vectors, NumPy sorts some thousand numbers faster than it finds one of them.)"""
     return float(np.sort(values)[place])
 
 

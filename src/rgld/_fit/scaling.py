@@ -51,8 +51,8 @@ def fit_scaling(rows: TrainingRows, encoding: Encoding, parameters: Parameters) 
     """Return the scaling of the training rows, and the medians of their columns.
 
     The statistics are asked for a second time only if "auto" chooses the quantile scaling. Only this scaling needs a
-    thousand quantiles of each column, and most tables do without them. Moments of scaled columns are left to
-    `fit_inner_scaling` if it will need them for few tables only.
+    thousand quantiles of each column, and most tables do without them. With `trim` and a sample,
+    `fit_inner_scaling` takes moments of scaled columns of the inner rows, so they are left out here.
     """
     kinds = parameters.scalings
     n_quantiles = quantiles_for(kinds, len(rows.sample))
