@@ -291,7 +291,7 @@ def growth(speed: dict[str, Any]) -> Any:
     import matplotlib.pyplot as plt
 
     with plt.style.context(STYLE):
-        figure, panels = plt.subplots(1, 2, figsize=(8.6, 3.6), layout="constrained", sharey=True)
+        figure, panels = plt.subplots(1, 2, figsize=(9.2, 3.8), layout="constrained", sharey=True)
         keys = ("rows", "columns")
         ends = [
             _growth_plot(p, [x for x in speed[k] if not x.get("error")], k) for p, k in zip(panels, keys, strict=True)
@@ -310,12 +310,14 @@ def _growth_plot(panel: Any, lines: list[dict[str, Any]], key: str) -> list[Labe
         ours = name.startswith("RGLD")
         color = OUR_COLOR if ours else ACCENT if name in (FOREST, "HBOS") else MUTED
         x, y = [line[key] for line in own], [line["fit"] + line["score"] for line in own]
-        style = "--" if name == "RGLD-Fast" else "-"
+        style = {"RGLD-Fast": "--", "RGLD-plus": "-.", "RGLD-novelty": ":"}.get(name, "-")
         panel.plot(x, y, style, marker="o", markersize=3, color=color, lw=1.8 if ours else 1.0, zorder=3 if ours else 2)
         ends.append(Label(name, x[-1], y[-1], color))
     panel.set_xscale("log")
     panel.set_yscale("log")
-    panel.margins(x=0.3, y=0.16)
+    panel.margins(y=0.16)
+    sizes = [line[key] for line in lines]
+    panel.set_xlim(min(sizes) / 2.0, max(sizes) * (max(sizes) / min(sizes)) ** 0.45)  # room for the labels
     panel.set_xlabel(f"{key} (20 columns)" if key == "rows" else f"{key} (2000 rows)")
     return ends
 
