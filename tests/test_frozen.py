@@ -148,6 +148,10 @@ def test_the_fit_does_not_depend_on_n_jobs(preprocessing, n_jobs):
     if preprocessing != "plus" or _kernels.name == "native":  # leverage views in NumPy use BLAS, which has own threads
         assert_no_other_thread_worked(alone)
     if n_threads(n_jobs) > 1:
+        for _ in range(4):  # on a busy machine, another thread may come too late once
+            if together.of_other_threads > 0.05 * together.total:
+                break
+            _, _, together = fitted_on_threads(preprocessing, n_jobs)
         assert_threads_worked(together)
     if preprocessing != "plus":
         np.testing.assert_array_equal(one.model_.global_branch.mean_embedding, many.model_.global_branch.mean_embedding)

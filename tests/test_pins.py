@@ -41,4 +41,5 @@ def test_actions_are_named_by_commit_and_may_read_only(workflow):
     assert used and all(re.match(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+\b", action) for action in used)
     written = re.findall(r"^ +([\w-]+): write\b", text, re.M)
     assert "\npermissions:\n  contents: read\n" in text
-    assert written == (["id-token"] if workflow.name == "release.yml" else []), "only a release proves who it is"
+    # Only a release proves who it is, and writes the page of the release.
+    assert written == (["id-token", "contents"] if workflow.name == "release.yml" else [])

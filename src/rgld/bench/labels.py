@@ -23,7 +23,7 @@ LEADER_GAP = 8.0
 """A label farther than this gets a line to its point."""
 END_GAP = 5.0
 """Points from the end of a line to its label; a label that is moved by more gets a line."""
-PADDING, BESIDE = 1.0, 5.0
+PADDING, LABEL_GAP = 1.0, 5.0
 """Points kept free around a label, and to its left and right: two names side by side must not be read as one."""
 CROSSING = 12.0
 """A label nearer to another point, or a leader over something, counts as being this many points farther away ..."""
@@ -68,7 +68,7 @@ def _write_around(axes: Axes, labels: Sequence[Label], font_size: float, pixels:
             leader = _leader(at, place, size)
             _draw_leader(axes, leader, label.color)
             dots = np.concatenate([dots, leader])
-        wide = size + np.array([2.0 * (BESIDE - PADDING) * pixels, 0.0])
+        wide = size + np.array([2.0 * (LABEL_GAP - PADDING) * pixels, 0.0])
         taken = np.concatenate([taken, _boxes(place[None], wide, PADDING * pixels)])
 
 
