@@ -342,7 +342,7 @@ REASONS = {
     "DAGMM": "ours is trained, the published one is not; ours has one split seed",
     "REPEN": "its sampler was replaced, because it fails on NumPy 2; " + _ONE_SPLIT,
     **dict.fromkeys(("DeepSVDD", "DIF", "RCA", "NeuTraL", "SLAD", "RDP"), _ONE_SPLIT),
-    "GOAD": "ours is our own implementation, with one setting for all tables; ours has one split seed",
+    "GOAD": "ours is our own implementation, with one setting for all tables",
     "ICL": "ours is our own implementation; one net, and two nets differ by up to ten points; ours has one split seed",
     "RGLD": "the paper leaves the choice of scaling and other points open: see departures.md",
     "RGLD-Fast": "as for RGLD",
