@@ -186,9 +186,8 @@ class Deciding(NamedTuple):
 
 
 def _deciding(cells: Cells, numbers: Sequence[int], some: Indices) -> Deciding:
-    own = np.array(
-        [cells.numbers(j)[: len(cells)] if len(some) == len(cells) else cells.numbers(j)[some] for j in numbers]
-    )
+    own = np.array([cells.numbers(j) for j in numbers])
+    own = own if len(some) == len(cells) else own[:, some]
     ordered = np.sort(own, axis=1)
     return Deciding(np.array(numbers), own, ordered, own.shape[1] - np.isnan(ordered).sum(axis=1))
 
@@ -383,7 +382,7 @@ def _partners(covariance: Float64s, targets: Indices, columns: Indices) -> list[
 
 def _fitted(cells: Cells, target: Feature, partners: list[Feature], weights: Float64s, is_log: bool) -> Measured | None:
     """Return the relation with weights by least squares, if it is a strong one. `weights` are those by the covariance:
-    they tell which rows fit least, unless some cells are missing."""
+    they tell which rows fit least, unless cells are missing or a partner is mostly one value."""
     # Of a partner that is mostly one value, the covariance may have seen too few other rows.
     is_seen = all(own.near > 0.0 and own.is_number for own in partners)
     start: Float64s | None = weights if is_seen else None
