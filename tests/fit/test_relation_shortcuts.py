@@ -23,6 +23,8 @@ TIED = {
     "missing": lambda rng: np.where(rng.random(300) < 0.2, np.nan, rng.normal(size=300).round(1)),
 }
 
+TIED_KINDS = list(TIED)
+
 
 def cells_of(table):
     _, read = read_training_table(table, unused=frozenset())
@@ -50,6 +52,32 @@ def test_a_code_beyond_its_column_is_refused():
     for codes, sizes in (([[0, 2]], [2]), ([[0, 1]], [2, 2]), ([[0, 0]], [0]), ([[0, 0]], [257])):
         with pytest.raises(ValueError, match=r"a column has|not a value"):
             core.count_pairs(np.array(codes, np.uint8), sizes, 1)
+
+
+@pytest.mark.parametrize("n", [1, 2, 255, 256, 4096, 7001])
+@pytest.mark.parametrize("kind", TIED_KINDS)
+def test_the_core_finds_values_at_places_as_a_sort_does(kind, n):
+    values = np.resize(TIED[kind](np.random.default_rng(n)), n)
+    places = sorted({0, n // 100, n // 2, int(0.9 * n), n - 1})
+    np.testing.assert_array_equal(_kernels.values_at(values, places), np.sort(values)[places])
+    # Evenly spaced values tell where to look: here these are the largest, or the smallest.
+    misleading = np.where(np.arange(n) % max(1, n // 128) == max(1, n // 128) // 2, 1.0, -1.0) * np.arange(n)
+    np.testing.assert_array_equal(_kernels.values_at(misleading, places), np.sort(misleading)[places])
+
+
+@pytest.mark.parametrize("n", [1, 127, 128, 5000])
+@pytest.mark.parametrize("kind", TIED_KINDS)
+def test_the_core_sorts_rows_as_numpy_does(kind, n):
+    own = np.resize(TIED[kind](np.random.default_rng(n)), n)
+    rows = np.array([own, -own, np.copysign(own, -1.0)])  # a NaN with a sign comes last, too
+    np.testing.assert_array_equal(_kernels.sorted_rows(rows), np.sort(rows, axis=1))
+
+
+def test_a_place_beyond_the_values_is_refused():
+    core = pytest.importorskip("rgld._kernels._core", reason="rgld was installed without its compiled core")
+    for values in (np.empty(0), np.ones(3)):
+        with pytest.raises(ValueError, match="no such place"):
+            core.values_at(values, [len(values)])
 
 
 def values(seed, n=1500):

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from .. import _kernels
 from .._arrays import Bools, Float32s, Float64s, Floats, Indices
 from .._kernels.relations import MAX_LOG_FACTOR, Cells, beside_product, in_unit
 from .._model.relations import LOGARITHMS, MAX_TERMS, PRODUCT, SUM, UNLISTED
@@ -188,7 +189,7 @@ class Deciding(NamedTuple):
 def _deciding(cells: Cells, numbers: Sequence[int], some: Indices) -> Deciding:
     own = np.array([cells.numbers(j) for j in numbers])
     own = own if len(some) == len(cells) else own[:, some]
-    ordered = np.sort(own, axis=1)
+    ordered = _kernels.sorted_rows(own)
     return Deciding(np.array(numbers), own, ordered, own.shape[1] - np.isnan(ordered).sum(axis=1))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from .. import _kernels
 from .._arrays import Float64s
 from .._kernels.relations import Cells
 from .candidates import Candidate, evenly_spaced, may_be_kept
@@ -33,7 +34,7 @@ def candidates(cells: Cells, columns: Sequence[int]) -> Iterator[Candidate]:
     some = evenly_spaced(len(cells), MAX_COMPARED_ROWS)
     if len(columns) < 2:
         return
-    ordered = np.sort([cells.numbers(j)[some] for j in columns], axis=1)  # NaN comes last
+    ordered = _kernels.sorted_rows(np.array([cells.numbers(j)[some] for j in columns]))  # NaN comes last
     n_present = (~np.isnan(ordered)).sum(axis=1).tolist()
     present = {j: own[:n] for j, own, n in zip(columns, ordered, n_present, strict=True) if n}
     columns = list(present)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import _kernels
 from .._arrays import Float64s, Floats, Indices
 from .._model.relations import LOGARITHMS
 from .candidates import MIN_LIFT, Candidate, may_be_kept
@@ -69,9 +70,8 @@ class Measured(NamedTuple):
 
 
 def at_place(values: Floats, place: int) -> float:
-    """Return the value at this place in the order of the values. (On processors with
-    vectors, NumPy sorts some thousand numbers faster than it finds one of them.)"""
-    return float(np.sort(values)[place])
+    """Return the value at this place in the order of the values."""
+    return _kernels.values_at(values, [place])[0]
 
 
 def in_order(values: Float64s) -> Indices:
@@ -115,8 +115,8 @@ def distances(differences: Float64s) -> tuple[float, float]:
     """Return the distances from 0 that 90 % and 99 % of the rows keep."""
     n = len(differences)
     places = [min(n - 1, int(np.ceil(fraction * n)) - 1) for fraction in (NEAR_FRACTION, FAR_FRACTION)]
-    near, far = np.sort(np.abs(differences))[places] if n else (0.0, 0.0)
-    return float(near), float(far)
+    near, far = _kernels.values_at(np.abs(differences), places) if n else (0.0, 0.0)
+    return near, far
 
 
 def distances_in_order(ordered: Float64s, columns: Sequence[int], is_log: bool) -> tuple[Float64s, Float64s, Float64s]:
@@ -150,10 +150,10 @@ def measured(
     if relation["form"] == LOGARITHMS and within > MAX_LOG_WITHIN * spread:
         return None
     places = [int(fraction * (len(values) - 1)) for fraction in USUAL]
-    low, high = np.sort(values)[places]
+    low, high = _kernels.values_at(values, places)
     precision = -float(np.log10(near / spread)) - 0.05 * sum(j >= 0 for j in relation["partner"])
     known = {**relation, "within": exact, "n_rows": len(rows)}
-    return Measured(round(precision, 6), known, rows, rest, unrelated, near, within, float(high - low))
+    return Measured(round(precision, 6), known, rows, rest, unrelated, near, within, high - low)
 
 
 def with_limits(found: list[Measured], n_rows: int) -> list[Candidate]:

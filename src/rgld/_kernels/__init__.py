@@ -52,7 +52,9 @@ fit_ranks = chosen.fit_ranks
 leverage_sums = chosen.leverage_sums
 pair_distances = chosen.pair_distances
 project_rows = chosen.project_rows
+sorted_rows = chosen.sorted_rows
 team = chosen.team
+values_at = chosen.values_at
 view_scores = chosen.view_scores
 
 __all__ = [
@@ -71,6 +73,8 @@ __all__ = [
     "leverage_sums",
     "pair_distances",
     "project_rows",
+    "sorted_rows",
     "team",
+    "values_at",
     "view_scores",
 ]

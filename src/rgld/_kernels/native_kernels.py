@@ -259,3 +259,13 @@ def count_scores(scores: Floats, knots: Float64s, n_threads: int) -> Int64s:
 def count_pairs(codes: UInt8s, sizes: Sequence[int]) -> Int32s:
     """Return in how many rows each value of one column meets each value of another, shape (W, W)."""
     return _core.count_pairs(np.ascontiguousarray(codes), list(sizes), 1)
+
+
+def values_at(values: Floats, places: Sequence[int]) -> list[float]:
+    """Return the values at some places of their order. NaN comes last."""
+    return _core.values_at(np.ascontiguousarray(values, dtype=np.float64), list(places))
+
+
+def sorted_rows(rows: Float64s) -> Float64s:
+    """Return the rows, each sorted. NaN comes last."""
+    return _core.sorted_rows(np.ascontiguousarray(rows), 1)

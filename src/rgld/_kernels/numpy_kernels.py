@@ -226,3 +226,14 @@ def count_pairs(codes: UInt8s, sizes: Sequence[int]) -> Int32s:
             counts[of_a, of_b] = joint.reshape(size, sizes[b])
             counts[of_b, of_a] = counts[of_a, of_b].T
     return counts
+
+
+def values_at(values: Floats, places: Sequence[int]) -> list[float]:
+    """Return the values at some places of their order. NaN comes last."""
+    found: list[float] = np.sort(values)[list(places)].tolist()
+    return found
+
+
+def sorted_rows(rows: Float64s) -> Float64s:
+    """Return the rows, each sorted. NaN comes last."""
+    return np.sort(rows, axis=1)
