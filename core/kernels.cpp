@@ -2,7 +2,6 @@
 // Nothing here may call an inline function of the standard library: the linker keeps one copy of it, which could be the
 // one compiled here, with instructions that another processor does not have.
 #include "kernels.h"
-
 #include "vec.h"
 
 namespace RGLD_NAMESPACE {
@@ -454,14 +453,14 @@ void arcsinh_values(double* values, size_t n) {
 // ---- local branch
 
 // Distances are not negative, so their bits order as they do, and minima and maxima of integers sort them.
-RGLD_INLINE void order(Ints& low, Ints& high) {
-    const Ints a = low;
+RGLD_INLINE void order(Floats& low, Floats& high) {
+    const Floats a = low;
     low = smaller(a, high);
     high = larger(a, high);
 }
 
 // Sorts 8 vectors, lane by lane: an optimal sorting network of 19 comparators.
-RGLD_INLINE void sort_batch(Ints* d) {
+RGLD_INLINE void sort_batch(Floats* d) {
     order(d[0], d[2]), order(d[1], d[3]), order(d[4], d[6]), order(d[5], d[7]);
     order(d[0], d[4]), order(d[1], d[5]), order(d[2], d[6]), order(d[3], d[7]);
     order(d[0], d[1]), order(d[2], d[3]), order(d[4], d[5]), order(d[6], d[7]);
@@ -487,7 +486,7 @@ RGLD_INLINE void batch_distances(const float* z, size_t stride, size_t n_dims, c
 // Merges a sorted batch into the sorted list of the `Kept` smallest: the lower half of a bitonic merge. The list stands
 // at the end of a network of 16; the places before it count as minus infinity, and their comparators are left out.
 template <int Kept>
-RGLD_INLINE void merge_batch(Ints* kept, const Ints* batch) {
+RGLD_INLINE void merge_batch(Floats* kept, const Floats* batch) {
     constexpr int kNetwork = 16, kFirst = kNetwork - Kept;
     constexpr int taken = Kept < int(kBatch) ? Kept : int(kBatch);
 #pragma GCC unroll 16
@@ -514,17 +513,15 @@ template <int Kept>
 void local_few(const float* z, size_t stride, size_t n_rows, size_t n_dims, const float* references,
                size_t n_references, float* distance) {
     for (size_t i = 0; i < n_rows; i += kLanes) {
-        Ints kept[Kept];
-        for (int b = 0; b < Kept; ++b) kept[b] = splat(INT32_MAX);
+        Floats kept[Kept];
+        for (int b = 0; b < Kept; ++b) kept[b] = splat(__builtin_inff());
         for (size_t first = 0; first < n_references; first += kBatch) {
             Floats squared[kBatch];
             batch_distances(z + i, stride, n_dims, references + first, n_references, squared);
-            Ints batch[kBatch];
-            for (size_t b = 0; b < kBatch; ++b) batch[b] = (Ints)squared[b];
-            sort_batch(batch);
-            merge_batch<Kept>(kept, batch);
+            sort_batch(squared);
+            merge_batch<Kept>(kept, squared);
         }
-        store(distance + i, root_mean_square(kept, size_t(Kept - 1)));
+        store(distance + i, root_mean_square(reinterpret_cast<const Ints*>(kept), size_t(Kept - 1)));
     }
 }
 

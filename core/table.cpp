@@ -12,33 +12,31 @@ constexpr size_t kSmallestBlock = 64, kLargestBlock = 2048;
 constexpr size_t kMinSharedRows = 512, kBlocksPerRound = 4;  // more rows are worth several threads
 
 constexpr size_t kTile = 256;             // rows that are scaled at a time
+constexpr size_t kTileColumns = 8;        // columns that are read at a time: a cache line of doubles
 constexpr double kLargestArcsinh = 1e18;  // the twin's LARGEST_ARCSINH
 
-// The indices of consecutive rows.
-struct Range {
-    size_t start;
-    size_t operator[](size_t i) const { return start + i; }
-};
-
-// Copies at most kTile values of a column out of the caller's matrix: those of rows indices[start], indices[start + 1],
-// and so on.
-template <class Indices>
-void read_tile(const Matrix& X, size_t column, const Indices& indices, size_t start, size_t count, double* values) {
-    const auto read = [&](const auto* from) {
-        for (size_t i = 0; i < count; ++i)
-            values[i] = double(read_once(from + ptrdiff_t(indices[start + i]) * X.row_step));
+// Copies at most kTile rows of some columns out of the caller's matrix, row by row: values that stand side by side in
+// memory are read together.
+template <class RowOf>
+void read_tiles(const Matrix& X, const size_t* columns, size_t n_columns, size_t count, RowOf&& row_of,
+                double (*values)[kTile]) {
+    const auto read = [&](auto zero) {
+        const decltype(zero)* from[kTileColumns];
+        for (size_t k = 0; k < n_columns; ++k) from[k] = X.column<decltype(zero)>(columns[k]);
+        for (size_t i = 0; i < count; ++i) {
+            const ptrdiff_t offset = ptrdiff_t(row_of(i)) * X.row_step;
+            for (size_t k = 0; k < n_columns; ++k) values[k][i] = double(read_once(from[k] + offset));
+        }
     };
-    X.is_double ? read(X.column<double>(column)) : read(X.column<float>(column));
+    X.is_double ? read(0.0) : read(0.0f);
 }
 
 // A tile of one column, in any scaling. Of several arcsinh scalings with the same centre and scale, the arcsinh is
 // computed once. Two different values, as flags have them, are scaled once for all rows.
 class Tile {
   public:
-    template <class Indices>
-    Tile(const Matrix& X, size_t column, const Indices& indices, size_t start, size_t count)
-        : n_rows_(count), n_(count) {
-        read_tile(X, column, indices, start, count, values_);
+    // Takes the values of the rows; it may overwrite them.
+    Tile(double* values, size_t count) : values_(values), n_rows_(count), n_(count) {
         if (count > kFewValues) keep_two();
     }
 
@@ -102,10 +100,11 @@ class Tile {
         has_arcsinh_ = true, center_ = center, scale_ = scale;
     }
 
+    double* values_;
     size_t n_rows_, n_;  // of the tile, and of the values that are scaled
     bool has_arcsinh_ = false;
     double center_ = 0.0, scale_ = 0.0;
-    double values_[kTile], arcsinh_[kTile];
+    double arcsinh_[kTile];
     bool is_second_[kTile];
 };
 
@@ -114,15 +113,24 @@ class Tile {
 void Scaling::apply(const Matrix& X, size_t start, size_t count, float* columns, size_t stride,
                     const Used& used) const {
     const auto is_used = [&](size_t c) { return used.empty() || used[c]; };
-    // A few rows at a time, so that their values are still in the cache when the next column is read.
+    std::vector<size_t> inputs;  // of which a scaled column is used
+    for (size_t j = 0; j < n_inputs; ++j) {
+        size_t c = j;
+        while (c < n_columns() && !is_used(c)) c += n_inputs;
+        if (c < n_columns()) inputs.push_back(j);
+    }
+    // A few rows at a time, so that their values are still in the cache when the next columns are read.
+    double values[kTileColumns][kTile];
     for (size_t first = 0; first < count; first += kTile) {
-        for (size_t j = 0; j < n_inputs; ++j) {
-            size_t c = j;
-            while (c < n_columns() && !is_used(c)) c += n_inputs;
-            if (c >= n_columns()) continue;
-            Tile tile(X, j, Range{start + first}, 0, std::min(kTile, count - first));
-            for (; c < n_columns(); c += n_inputs)
-                if (is_used(c)) tile.scale(*this, c, columns + c * stride + first);
+        const size_t n = std::min(kTile, count - first);
+        for (size_t place = 0; place < inputs.size(); place += kTileColumns) {
+            const size_t size = std::min(kTileColumns, inputs.size() - place);
+            read_tiles(X, inputs.data() + place, size, n, [&](size_t i) { return start + first + i; }, values);
+            for (size_t k = 0; k < size; ++k) {
+                Tile tile(values[k], n);
+                for (size_t c = inputs[place + k]; c < n_columns(); c += n_inputs)
+                    if (is_used(c)) tile.scale(*this, c, columns + c * stride + first);
+            }
         }
     }
     for (size_t c = 0; c < n_columns(); ++c) std::fill(columns + c * stride + count, columns + (c + 1) * stride, 0.0f);
@@ -130,8 +138,13 @@ void Scaling::apply(const Matrix& X, size_t start, size_t count, float* columns,
 
 void Scaling::apply(const Matrix& X, size_t c, const int64_t* indices, size_t count, float* column,
                     size_t stride) const {
-    for (size_t first = 0; first < count; first += kTile)
-        Tile(X, c % n_inputs, indices, first, std::min(kTile, count - first)).scale(*this, c, column + first);
+    const size_t input = c % n_inputs;
+    double values[1][kTile];
+    for (size_t first = 0; first < count; first += kTile) {
+        const size_t n = std::min(kTile, count - first);
+        read_tiles(X, &input, 1, n, [&](size_t i) { return size_t(indices[first + i]); }, values);
+        Tile(values[0], n).scale(*this, c, column + first);
+    }
     std::fill(column + count, column + stride, 0.0f);
 }
 
@@ -158,13 +171,13 @@ size_t rows_per_block(size_t n_rows, size_t n_columns) {
 void Rows::keep_scaled(const Run& run) {
     const size_t size = n_columns() * stride_;
     if (size * n_blocks() > kKeptFloats) return;
-    std::vector<float> kept(size * n_blocks());
-    run_tasks(run, n_blocks(), [&](size_t block, size_t) { columns(block, kept.data() + block * size); });
+    std::unique_ptr<float[]> kept(new float[size * n_blocks()]);  // written before they are read
+    run_tasks(run, n_blocks(), [&](size_t block, size_t) { columns(block, kept.get() + block * size); });
     kept_ = std::move(kept);
 }
 
 const float* Rows::columns(size_t block, float* buffer, const Used& used) const {
-    if (!kept_.empty()) return kept_.data() + block * n_columns() * stride_;
+    if (kept_) return kept_.get() + block * n_columns() * stride_;
     scaling_.apply(X_, first_row(block), n_rows(block), buffer, stride_, used);
     return buffer;
 }
@@ -208,17 +221,17 @@ void Rows::moments(const Run& run, double* mean, double* std) const {
 
 void Rows::take(const int64_t* indices, size_t count, const int32_t* features, size_t n_features, float* columns,
                 size_t stride) const {
-    std::vector<size_t> place(kept_.empty() ? 0 : count);
+    std::vector<size_t> place(kept_ ? count : 0);
     for (size_t i = 0; i < place.size(); ++i)
         place[i] = size_t(indices[i]) / stride_ * n_columns() * stride_ + size_t(indices[i]) % stride_;
     for (size_t j = 0; j < n_features; ++j) {
         const size_t c = size_t(features[j]);
         float* to = columns + j * stride;
-        if (kept_.empty()) {
+        if (!kept_) {
             scaling_.apply(X_, c, indices, count, to, stride);
             continue;
         }
-        const float* from = kept_.data() + c * stride_;
+        const float* from = kept_.get() + c * stride_;
         for (size_t i = 0; i < count; ++i) to[i] = from[place[i]];
         std::fill(to + count, to + stride, 0.0f);
     }

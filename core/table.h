@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "kernels.h"
@@ -99,7 +100,7 @@ class Rows {
     Matrix X_;
     const Scaling& scaling_;
     size_t stride_;
-    std::vector<float> kept_;
+    std::unique_ptr<float[]> kept_;
 };
 
 // Sums over blocks that come out the same for any number of threads: blocks are summed in runs, then the runs in their

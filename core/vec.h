@@ -62,6 +62,34 @@ RGLD_INLINE Ints splat(int32_t x) { return x - Ints{}; }
 RGLD_INLINE Ints smaller(Ints a, Ints b) { return a < b ? a : b; }
 RGLD_INLINE Ints larger(Ints a, Ints b) { return a < b ? b : a; }
 
+// Of numbers that are not NaN, and of which none is -0. AVX-512 has two units for these, and one for those of integers.
+RGLD_INLINE Floats smaller(Floats a, Floats b) {
+#if defined(__AVX512F__)
+    return (Floats)_mm512_min_ps((__m512)a, (__m512)b);
+#elif defined(__AVX2__)
+    return (Floats)_mm256_min_ps((__m256)a, (__m256)b);
+#elif defined(__SSE2__)
+    return (Floats)_mm_min_ps((__m128)a, (__m128)b);
+#elif defined(__ARM_NEON)
+    return (Floats)vminq_f32((float32x4_t)a, (float32x4_t)b);
+#else
+    return a < b ? a : b;
+#endif
+}
+RGLD_INLINE Floats larger(Floats a, Floats b) {
+#if defined(__AVX512F__)
+    return (Floats)_mm512_max_ps((__m512)a, (__m512)b);
+#elif defined(__AVX2__)
+    return (Floats)_mm256_max_ps((__m256)a, (__m256)b);
+#elif defined(__SSE2__)
+    return (Floats)_mm_max_ps((__m128)a, (__m128)b);
+#elif defined(__ARM_NEON)
+    return (Floats)vmaxq_f32((float32x4_t)a, (float32x4_t)b);
+#else
+    return a < b ? b : a;
+#endif
+}
+
 RGLD_INLINE bool any(Ints mask) {
 #if defined(__AVX512F__)
     return _mm512_test_epi32_mask((__m512i)mask, (__m512i)mask) != 0;

@@ -374,11 +374,9 @@ def _unread(column: Column, raw: RawColumn, values: Float64s) -> list[str]:
     return [f"Column {column.name!r}: {many if len(bad) > 1 else one} as missing, such as {example}."]
 
 
-def encode_matrix(encoding: Encoding, matrix: Floats, row_indices: Int64s | None = None) -> Floats:
-    """Return a matrix as finite numbers: the same array, if no value is missing and no column was dropped."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        whole = np.isfinite(matrix.sum(dtype=np.float64))
-    if whole and encoding.is_plain:
+def encode_matrix(encoding: Encoding, matrix: Floats, is_finite: bool, row_indices: Int64s | None = None) -> Floats:
+    """Return a matrix as finite numbers: the same array, if it `is_finite` and no column was dropped."""
+    if is_finite and encoding.is_plain:
         return matrix
     if any(c.kind not in ("number", "dropped") or c.na_values or c.far_shares for c in encoding.columns):  # of a frame
         names = (column.name for column in encoding.columns)

@@ -99,9 +99,11 @@ def check_na_values(na_values: NaValues, names: Collection[str]) -> None:
             raise TableError(f"There is no column {name!r} to take values of as missing: check its name.")
 
 
-def infer_matrix_encoding(matrix: Floats, summaries: Sequence[ColumnSummary] | None = None) -> Encoding:
+def infer_matrix_encoding(
+    matrix: Floats, is_finite: bool, summaries: Sequence[ColumnSummary] | None = None
+) -> Encoding:
     """Return the encoding of a matrix: all its columns are numbers. The matrix holds all rows; or a sample, with
-    `summaries` of all rows."""
+    `summaries` of all rows. If it `is_finite`, no column has missing values."""
     if summaries is not None:
         sampled = [RawColumn(f"column {j}", "number", matrix[:, j].astype(np.float64)) for j in range(matrix.shape[1])]
         known = [
@@ -109,10 +111,8 @@ def infer_matrix_encoding(matrix: Floats, summaries: Sequence[ColumnSummary] | N
             for raw, summary in zip(sampled, summaries, strict=True)
         ]
         return _encoding_of(known, summaries[0].n_rows)
-    with np.errstate(over="ignore", invalid="ignore"):
-        suspect = not np.isfinite(matrix.sum(dtype=np.float64))
     columns = tuple(map(_number_column, range(matrix.shape[1])))
-    if not suspect:
+    if is_finite:
         return Encoding(columns, np.zeros(len(columns)), len(matrix))
     learned = [with_gaps(column, matrix[:, j].astype(np.float64)) for j, column in enumerate(columns)]
     return _encoding_of(learned, len(matrix))

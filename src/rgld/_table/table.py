@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -164,6 +165,12 @@ class MatrixTable(Table):
         """The number of columns."""
         return int(self.matrix.shape[1])
 
+    @cached_property
+    def is_finite(self) -> bool:
+        """Whether no value is missing or infinite. It may be False of finite numbers whose sum is too large for a
+        float."""
+        return bool(np.isfinite(np.einsum("ij->", self.matrix)))  # takes a quarter of the time of a sum in float64
+
     def column(self, j: int, rows: Indices | None = None) -> RawColumn:
         """Return column j, of all rows or of some. Its name is "column j"."""
         values = self.matrix[:, j] if rows is None else self.matrix[rows, j]
@@ -220,11 +227,11 @@ class MatrixTable(Table):
                 "`na_values` is for tables with column names, but this one has none: pass a data frame, or NaN where a "
                 "value is missing."
             )
-        return infer_matrix_encoding(self.matrix, summaries)
+        return infer_matrix_encoding(self.matrix, self.is_finite, summaries)
 
     def encode(self, encoding: Encoding, row_indices: Int64s | None = None, unread: list[str] | None = None) -> Floats:
         """Return the rows as finite numbers, shape (n, e). All values of an array can be read."""
-        return encode_matrix(encoding, self.matrix, row_indices)
+        return encode_matrix(encoding, self.matrix, self.is_finite, row_indices)
 
 
 def require_rows(n_rows: int) -> None:
