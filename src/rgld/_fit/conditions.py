@@ -4,6 +4,7 @@ In: the cells of a sample. Out: relations of numbers without partners, under a c
 """
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,23 +25,29 @@ MAX_CONDITIONS_TRIED, MAX_CONDITIONS = 128, 32
 """How many conditions are measured, and how many are kept: those under which a number varies least."""
 
 
-def under_conditions(cells: Cells, numbers: Sequence[int], values: Sequence[int], some: Indices) -> list[Measured]:
-    """Return the numbers that keep near a constant where another column has a certain value."""
+class Scaled(NamedTuple):
+    """A column of numbers, centered and scaled by its own spread."""
+
+    numbers: Float64s
+    """0 where missing."""
+    spread: float
+
+
+def under_conditions(
+    cells: Cells, numbers: Sequence[int], values: Sequence[int], some: Indices, known: dict[int, Scaled]
+) -> list[Measured]:
+    """Return the numbers that keep near a constant where another column has a certain value. `known` are columns that
+    were scaled already, over the rows `some`."""
     if not values:
         return []
     spread, scaled = {}, []
     for j in numbers:
-        own = cells.numbers(j)[some]
-        there = own[~np.isnan(own)]
-        if j in cells.levels or cells.kind(j) == "time" or not len(there):
+        if j in cells.levels or cells.kind(j) == "time":
             continue
-        center = middle(there)
-        own_spread = distance(there - center, NEAR_FRACTION) or float(there.std())  # most rows may have one value
-        if own_spread > 0.0:
-            spread[j] = own_spread
-            scaled.append(
-                np.where(np.isnan(own), 0.0, ((own - center) / own_spread).clip(-CUT_IN_SPREADS, CUT_IN_SPREADS))
-            )
+        own = known[j] if j in known else _scaled(cells.numbers(j)[some])
+        if own is not None:
+            spread[j] = own.spread
+            scaled.append(own.numbers.clip(-CUT_IN_SPREADS, CUT_IN_SPREADS))
     if not spread:
         return []
     tried = sorted(_narrow(cells, list(spread), np.array(scaled), values, some))[:MAX_CONDITIONS_TRIED]
@@ -56,6 +63,16 @@ def under_conditions(cells: Cells, numbers: Sequence[int], values: Sequence[int]
             if one is not None:
                 found[same] = one
     return sorted(found.values(), key=lambda one: -one.precision)[:MAX_CONDITIONS]
+
+
+def _scaled(own: Float64s) -> Scaled | None:
+    """Return a column, centered and scaled; None if it does not vary."""
+    there = own[~np.isnan(own)]
+    if not len(there):
+        return None
+    center = middle(there)
+    spread = distance(there - center, NEAR_FRACTION) or float(there.std())  # most rows may have one value
+    return Scaled(np.where(np.isnan(own), 0.0, (own - center) / spread), spread) if spread > 0.0 else None
 
 
 def _narrow(

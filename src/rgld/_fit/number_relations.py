@@ -24,7 +24,7 @@ from .._arrays import Bools, Float32s, Float64s, Floats, Indices
 from .._kernels.relations import MAX_LOG_FACTOR, Cells, beside_product, in_unit
 from .._model.relations import LOGARITHMS, MAX_TERMS, PRODUCT, SUM, UNLISTED
 from .candidates import Candidate, evenly_spaced
-from .conditions import under_conditions
+from .conditions import Scaled, under_conditions
 from .curves import MIN_CURVE_ROWS, Correlations, curves
 from .residuals import (
     MAX_SPREAD,
@@ -131,7 +131,7 @@ def most_correlated(cells: Cells, columns: Sequence[int], n: int, n_rows: int) -
     """Return the n columns whose ranks have the strongest correlation to another column's, over evenly spaced rows."""
     some = evenly_spaced(len(cells), n_rows)
     numbers = np.array([cells.numbers(j)[some] for j in columns])
-    ranks = _ranks(numbers).astype(np.float32)
+    ranks = _ranks(numbers)
     ranks -= (len(some) - 1) / 2.0  # halves of whole numbers: float32 is exact in any order of summation
     correlation = np.abs(ranks @ ranks.T)
     is_constant = numbers.min(axis=1) == numbers.max(axis=1)
@@ -141,15 +141,18 @@ def most_correlated(cells: Cells, columns: Sequence[int], n: int, n_rows: int) -
     return sorted(columns[int(i)] for i in best)
 
 
-def _ranks(numbers: Float64s) -> Indices:
+def _ranks(numbers: Float64s) -> Float32s:
     """Return the place of each number in the order of its column, shape (d, n); equal ones stay in the order of the
     rows."""
-    every = np.arange(numbers.shape[1])
+    every = np.arange(numbers.shape[1], dtype=np.float32)
     is_low, is_high = (numbers == own(axis=1, keepdims=True) for own in (numbers.min, numbers.max))
-    before = np.cumsum(is_low, axis=1, dtype=np.intp)
-    ranks: Indices = np.where(is_low, before - 1, before[:, -1:] + every - before)  # of flags, which need no sorting
-    for i in np.flatnonzero(~(is_low ^ is_high).all(axis=1)).tolist():
-        ranks[i, in_order(numbers[i])] = every
+    before = np.cumsum(is_low, axis=1, dtype=np.float32)
+    ranks = before[:, -1:] + every
+    ranks -= before
+    before -= 1.0
+    np.copyto(ranks, before, where=is_low)  # of flags, which need no sorting
+    others = np.flatnonzero(~(is_low ^ is_high).all(axis=1))
+    ranks[others[:, None], in_order(numbers[others])] = every
     return ranks
 
 
@@ -162,14 +165,15 @@ def candidates(cells: Cells, numbers: Sequence[int], values: Sequence[int]) -> t
     found: list[Measured] = []
     correlations = Correlations(np.array(numbers), np.zeros((len(numbers), len(numbers))))
     deciding = _deciding(cells, numbers, some)
-    for is_log in (False, True):
-        features = _numbers(cells, deciding, is_log)
+    as_is, logarithms = (_numbers(cells, deciding, is_log) for is_log in (False, True))
+    for is_log, features in ((False, as_is), (True, logarithms)):
         if features:
             found += _linear(cells, [*features, *of_values], is_log, correlations)
     found = sorted(_one_of_each(found), key=lambda one: -one.precision)[:MAX_LINEAR]
     of_one = {(one.relation["target"], one.relation["partner"][0]) for one in found if one.precision > MAX_CURVE_DIGITS}
     correlations.leave_out(of_one)
-    found += [*under_conditions(cells, numbers, values, some), *curves(cells, correlations)]
+    scaled = {own.column: Scaled(own.scaled, own.scale) for own in as_is if own.near > 0.0}
+    found += [*under_conditions(cells, numbers, values, some, scaled), *curves(cells, correlations)]
     limited = with_limits(found, len(cells))
     return [one for one in limited if "knot" not in one.relation], [one for one in limited if "knot" in one.relation]
 
@@ -298,8 +302,9 @@ def _may_be_product(
 
 def _weights(covariance: Float64s, target: int, partners: list[int]) -> Float64s:
     """Return the weights with which the partners explain the target, by the covariance."""
-    own = covariance[np.ix_(partners, partners)] + RIDGE * np.eye(len(partners))
-    return np.linalg.solve(own, covariance[partners, target]).astype(np.float64)
+    own = covariance[partners][:, partners]
+    own.flat[:: len(partners) + 1] += RIDGE
+    return np.linalg.solve(own, covariance[partners, target]).astype(np.float64, copy=False)
 
 
 def _inner_covariance(matrix: Float64s, is_number: Bools) -> Float64s:

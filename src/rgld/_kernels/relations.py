@@ -267,9 +267,9 @@ def beside_product(values: Float64s, logarithm_rest: Float64s) -> Float64s:
 
 
 def in_unit(values: Float64s, is_log: bool) -> Float64s:
-    """Return the values as they are (a copy), or their logarithms: NaN for numbers that have none."""
+    """Return the values as they are, or their logarithms: NaN for numbers that have none."""
     if not is_log:
-        return values.copy()
+        return values
     logarithms = np.full(values.shape, np.nan)
     np.log(values, out=logarithms, where=values > 0.0)
     return logarithms
