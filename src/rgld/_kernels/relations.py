@@ -232,12 +232,11 @@ class BesideCurve(NamedTuple):
 
 def beside_curve(beside: Float64s, knot: Float64s, center: Float64s, below: Float64s, above: Float64s) -> BesideCurve:
     """Return center, below and above of a curve, interpolated at these numbers."""
-    place = np.zeros(len(beside), np.intp)
-    for own in knot[1:-1]:  # a fifth of the time of `searchsorted`
-        place += beside > own
-    after = place + 1
-    share = ((beside - knot[place]) / (knot[after] - knot[place])).clip(0.0, 1.0)
-    return BesideCurve(*(own[place] + share * (own[after] - own[place]) for own in (center, below, above)))
+    place = np.zeros(len(beside), np.int8)
+    for own in knot[1:-1]:  # a tenth of the time of `searchsorted`
+        place += (beside > own).view(np.int8)
+    share = ((beside - knot.take(place)) / np.diff(knot).take(place)).clip(0.0, 1.0)
+    return BesideCurve(*(own.take(place) + share * np.diff(own).take(place) for own in (center, below, above)))
 
 
 def residual(relations: Relations, i: int, cells: Cells, rows: slice) -> Float64s:
