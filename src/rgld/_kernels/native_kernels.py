@@ -37,8 +37,8 @@ _PREPARED: WeakKeyDictionary[Part, Any] = WeakKeyDictionary()
 """The core's own objects for the parts of models in use. They are kept outside the models, which copy and pickle."""
 
 NUMPY_SORTS_FAST = _core.instruction_set() in ("avx2", "avx512")
-"""Whether NumPy sorts with vectors. It then takes a third of the core's time for 4,096 numbers, else four times as
-long."""
+"""Whether NumPy sorts with vectors. For 4,096 normal numbers it then takes 0.3 (AVX-512) or 0.6 (AVX2) of the core's
+time, else 4 times as long."""
 
 
 def _prepared(part: Part, prepare: Callable[[], Native]) -> Native:
