@@ -43,6 +43,15 @@ void require(bool holds, const char* what) {
     if (!holds) throw std::invalid_argument(what);
 }
 
+std::vector<double> values_at(std::vector<double>& values, const std::vector<size_t>& places) {
+    std::vector<double> found;
+    for (const size_t place : places) {
+        require(place < values.size(), "no such place");
+        found.push_back(value_at(values, place));
+    }
+    return found;
+}
+
 template <class T>
 Out<T> array_of(std::vector<T>&& values, std::initializer_list<size_t> shape) {
     auto* owner = new std::vector<T>(std::move(values));
@@ -525,14 +534,15 @@ NB_MODULE(_core, m) {
         run_freely(n_threads, [&](const Run& run) { count_pairs(codes.data(), n_rows, sizes, run, counts.data()); });
         return array_of(std::move(counts), {width, width});
     });
-    // Keeps the GIL: it takes some microseconds.
+    // Both keep the GIL: they take some microseconds.
     m.def("values_at", [](In<double, 1> given, const std::vector<size_t>& places) {
-        std::vector<double> values = copied(given), found;
-        for (const size_t place : places) {
-            require(place < values.size(), "no such place");
-            found.push_back(value_at(values, place));
-        }
-        return found;
+        std::vector<double> values = copied(given);
+        return values_at(values, places);
+    });
+    m.def("distances_at", [](In<double, 1> given, double center, const std::vector<size_t>& places) {
+        std::vector<double> distances = copied(given);
+        for (double& own : distances) own = std::fabs(own - center);
+        return values_at(distances, places);
     });
     m.def("sorted_rows", [](In<double, 2> given, int n_threads) {
         const size_t n_rows = given.shape(0), n = given.shape(1);

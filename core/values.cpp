@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 
 #include "ranks.h"
 
@@ -26,36 +27,37 @@ constexpr size_t kShortSelect = 256;  // fewer values are not sampled
 
 bool is_before(double a, double b) { return a < b || (std::isnan(b) && !std::isnan(a)); }
 
-}  // namespace
-
-// For 4,096 normal values, an eighth to a tenth of the time of NumPy's sort or partition without vectors.
-double value_at(std::vector<double>& values, size_t place) {
-    const size_t n = values.size();
-    if (n >= kShortSelect) {
-        double sampled[kSampled];
-        for (size_t s = 0; s < kSampled; ++s) sampled[s] = values[(2 * s + 1) * n / (2 * kSampled)];
-        std::sort(sampled, sampled + kSampled, is_before);
-        const size_t at = place * kSampled / n;
-        constexpr double kInfinity = std::numeric_limits<double>::infinity();
-        const double low = at < kSlack ? -kInfinity : sampled[at - kSlack];
-        const double high = at + kSlack >= kSampled ? kInfinity : sampled[at + kSlack];
-        std::vector<double> between(n + 1);  // the last is written, but never kept
-        size_t n_below = 0, n_between = 0;
-        for (const double value : values) {  // no branch: the processor would mispredict it
-            between[n_between] = value;
-            n_below += value < low;
-            n_between += (value >= low) & (value <= high);
-        }
-        if (n_below <= place && place < n_below + n_between) {
-            if (low == high) return low;
-            const auto found = between.begin() + ptrdiff_t(place - n_below);
-            std::nth_element(between.begin(), found, between.begin() + ptrdiff_t(n_between));
-            return *found;
-        }
-    }
-    std::nth_element(values.begin(), values.begin() + ptrdiff_t(place), values.end(), is_before);
+double nth(double* values, size_t n, size_t place) {
+    std::nth_element(values, values + place, values + n, is_before);
     return values[place];
 }
+
+// For 4,096 normal values, an eighth to a tenth of the time of NumPy's sort or partition without vectors.
+double value_among(double* values, size_t n, size_t place) {
+    if (n < kShortSelect) return nth(values, n, place);
+    double sampled[kSampled];
+    for (size_t s = 0; s < kSampled; ++s) sampled[s] = values[(2 * s + 1) * n / (2 * kSampled)];
+    const size_t at = place * kSampled / n;
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    const double low = at < kSlack ? -kInfinity : nth(sampled, kSampled, at - kSlack);
+    const double high = at + kSlack >= kSampled ? kInfinity : nth(sampled, kSampled, at + kSlack);
+    const std::unique_ptr<double[]> between(new double[n + 1]);  // the last is written, but never kept
+    size_t n_below = 0, n_between = 0;
+    for (size_t i = 0; i < n; ++i) {  // no branch: the processor would mispredict it
+        const double value = values[i];
+        between[n_between] = value;
+        n_below += value < low;
+        n_between += (value >= low) & (value <= high);
+    }
+    if (place < n_below || place >= n_below + n_between) return nth(values, n, place);
+    if (low == high) return low;
+    if (n_between > n / 2) return nth(between.get(), n_between, place - n_below);  // many are equal
+    return value_among(between.get(), n_between, place - n_below);
+}
+
+}  // namespace
+
+double value_at(std::vector<double>& values, size_t place) { return value_among(values.data(), values.size(), place); }
 
 void sort_rows(double* rows, size_t n_rows, size_t n, const Run& run) {
     run_tasks(run, n_rows, [&](size_t i, size_t) {

@@ -1,5 +1,5 @@
-// Counts of pairs of values, and values at places of their order. The NumPy twins are `count_pairs`, `values_at` and
-// `sorted_rows` of src/rgld/_kernels/numpy_kernels.py.
+// Counts of pairs of values, and values at places of their order. The NumPy twins are `count_pairs`, `values_at`,
+// `distances_at` and `sorted_rows` of src/rgld/_kernels/numpy_kernels.py.
 #pragma once
 
 #include <cstddef>

@@ -60,6 +60,9 @@ def test_the_core_finds_values_at_places_as_a_sort_does(kind, n):
     values = np.resize(TIED[kind](np.random.default_rng(n)), n)
     places = sorted({0, n // 100, n // 2, int(0.9 * n), n - 1})
     np.testing.assert_array_equal(_kernels.values_at(values, places), np.sort(values)[places])
+    for center in (0.0, 1.5):
+        found = _kernels.distances_at(values, center, places)
+        np.testing.assert_array_equal(found, np.sort(np.abs(values - center))[places])
     # Evenly spaced values tell where to look: here these are the largest, or the smallest.
     misleading = np.where(np.arange(n) % max(1, n // 128) == max(1, n // 128) // 2, 1.0, -1.0) * np.arange(n)
     np.testing.assert_array_equal(_kernels.values_at(misleading, places), np.sort(misleading)[places])
@@ -71,6 +74,8 @@ def test_the_core_sorts_rows_as_numpy_does(kind, n):
     own = np.resize(TIED[kind](np.random.default_rng(n)), n)
     rows = np.array([own, -own, np.copysign(own, -1.0)])  # a NaN with a sign comes last, too
     np.testing.assert_array_equal(_kernels.sorted_rows(rows), np.sort(rows, axis=1))
+    core = pytest.importorskip("rgld._kernels._core", reason="rgld was installed without its compiled core")
+    np.testing.assert_array_equal(core.sorted_rows(rows, 1), np.sort(rows, axis=1))  # used where NumPy has no vectors
 
 
 def test_a_place_beyond_the_values_is_refused():
@@ -78,6 +83,8 @@ def test_a_place_beyond_the_values_is_refused():
     for values in (np.empty(0), np.ones(3)):
         with pytest.raises(ValueError, match="no such place"):
             core.values_at(values, [len(values)])
+        with pytest.raises(ValueError, match="no such place"):
+            core.distances_at(values, 0.0, [len(values)])
 
 
 def values(seed, n=1500):

@@ -4,13 +4,14 @@ In: the cells of a sample. Out: relations of numbers without partners, under a c
 """
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from .._arrays import Float64s, Indices
 from .._kernels.relations import Cells
 from .._model.relations import MAX_TERMS, SUM, UNLISTED
-from .residuals import NEAR_FRACTION, Measured, distance, measured, middle
+from .residuals import NEAR_FRACTION, Measured, Sizes, distance, measured, middle, sizes
 
 MIN_CONDITION_ROWS, MIN_CONDITION_FRACTION, MAX_CONDITION_FRACTION = 50, 0.01, 0.95
 """A value can be a condition if at least `MIN_CONDITION_ROWS` rows have it, and if these are between the two fractions
@@ -24,27 +25,34 @@ MAX_CONDITIONS_TRIED, MAX_CONDITIONS = 128, 32
 """How many conditions are measured, and how many are kept: those under which a number varies least."""
 
 
-def under_conditions(cells: Cells, numbers: Sequence[int], values: Sequence[int], some: Indices) -> list[Measured]:
-    """Return the numbers that keep near a constant where another column has a certain value."""
+class Scaled(NamedTuple):
+    """A column of numbers, centered and scaled by its own spread."""
+
+    numbers: Float64s
+    """0 where missing."""
+    spread: float
+
+
+def under_conditions(
+    cells: Cells, numbers: Sequence[int], values: Sequence[int], some: Indices, known: dict[int, Scaled]
+) -> list[Measured]:
+    """Return the numbers that keep near a constant where another column has a certain value. `known` are columns that
+    were scaled already, over the rows `some`."""
     if not values:
         return []
     spread, scaled = {}, []
     for j in numbers:
-        own = cells.numbers(j)[some]
-        there = own[~np.isnan(own)]
-        if j in cells.levels or cells.kind(j) == "time" or not len(there):
+        if j in cells.levels or cells.kind(j) == "time":
             continue
-        center = middle(there)
-        own_spread = distance(there - center, NEAR_FRACTION) or float(there.std())  # most rows may have one value
-        if own_spread > 0.0:
-            spread[j] = own_spread
-            scaled.append(
-                np.where(np.isnan(own), 0.0, ((own - center) / own_spread).clip(-CUT_IN_SPREADS, CUT_IN_SPREADS))
-            )
+        own = known[j] if j in known else _scaled(cells.numbers(j)[some])
+        if own is not None:
+            spread[j] = own.spread
+            scaled.append(own.numbers.clip(-CUT_IN_SPREADS, CUT_IN_SPREADS))
     if not spread:
         return []
     tried = sorted(_narrow(cells, list(spread), np.array(scaled), values, some))[:MAX_CONDITIONS_TRIED]
     found: dict[tuple[int, ...], Measured] = {}
+    columns = {j: _column(cells.numbers(j), spread[j]) for j in {j for _, j, _, _ in tried}}
     for _, j, when, code in tried:
         rows = np.flatnonzero((cells.codes(when) == code) & ~np.isnan(cells.numbers(j)))
         if len(rows) < MIN_CONDITION_ROWS:
@@ -52,10 +60,20 @@ def under_conditions(cells: Cells, numbers: Sequence[int], values: Sequence[int]
         # Another column may have a value in the same rows: one of them is enough.
         same = (j, len(rows), int(rows[0]), int(rows[-1]))
         if same not in found:
-            one = _near_constant(cells, j, when, code, rows, spread[j])
+            one = _near_constant(cells, j, when, code, rows, columns[j])
             if one is not None:
                 found[same] = one
     return sorted(found.values(), key=lambda one: -one.precision)[:MAX_CONDITIONS]
+
+
+def _scaled(own: Float64s) -> Scaled | None:
+    """Return a column, centered and scaled; None if it does not vary."""
+    there = own[~np.isnan(own)]
+    if not len(there):
+        return None
+    center = middle(there)
+    spread = distance(there, NEAR_FRACTION, center) or float(there.std())  # most rows may have one value
+    return Scaled(np.where(np.isnan(own), 0.0, (own - center) / spread), spread) if spread > 0.0 else None
 
 
 def _narrow(
@@ -78,7 +96,21 @@ def _narrow(
                 yield round(float(fractions[at, place]), 9), numbers[place], when, int(tried[at])
 
 
-def _near_constant(cells: Cells, j: int, when: int, code: int, rows: Indices, spread: float) -> Measured | None:
+class _Column(NamedTuple):
+    """A column that may have several conditions."""
+
+    known: Float64s
+    """Its numbers that are not missing."""
+    spread: float
+    sizes: Sizes
+
+
+def _column(numbers: Float64s, spread: float) -> _Column:
+    known = numbers[~np.isnan(numbers)]
+    return _Column(known, spread, sizes(known))
+
+
+def _near_constant(cells: Cells, j: int, when: int, code: int, rows: Indices, column: _Column) -> Measured | None:
     own = cells.numbers(j)[rows]
     constant = middle(own)
     relation = {
@@ -91,6 +123,4 @@ def _near_constant(cells: Cells, j: int, when: int, code: int, rows: Indices, sp
         "weight": [0.0] * MAX_TERMS,
         "constant": constant,
     }
-    every = cells.numbers(j)
-    every = every[~np.isnan(every)]
-    return measured(relation, every, own - constant, every - constant, rows, spread)
+    return measured(relation, column.sizes, own - constant, column.known - constant, rows, column.spread)

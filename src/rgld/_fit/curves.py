@@ -101,7 +101,7 @@ def _curve(cells: Cells, j: int, partner: int, some: Indices, orders: dict[int, 
         order = in_order(x)
         if len(decide) == len(some):
             orders[partner] = order
-    spread = distance(y - middle(y), NEAR_FRACTION)
+    spread = distance(y, NEAR_FRACTION, middle(y))
     if not 1e-150 < spread < 1e150:
         return None
     shape = _shape(y, x, order, MIN_UNIT * spread)

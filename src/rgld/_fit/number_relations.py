@@ -14,7 +14,7 @@ These three look at no more than `MAX_SOLVED_ROWS` rows, evenly spaced. How near
 (`residuals.py`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -24,7 +24,7 @@ from .._arrays import Bools, Float32s, Float64s, Floats, Indices
 from .._kernels.relations import MAX_LOG_FACTOR, Cells, beside_product, in_unit
 from .._model.relations import LOGARITHMS, MAX_TERMS, PRODUCT, SUM, UNLISTED
 from .candidates import Candidate, evenly_spaced
-from .conditions import under_conditions
+from .conditions import Scaled, under_conditions
 from .curves import MIN_CURVE_ROWS, Correlations, curves
 from .residuals import (
     MAX_SPREAD,
@@ -39,6 +39,7 @@ from .residuals import (
     measured,
     middle,
     shuffled,
+    sizes,
     with_limits,
 )
 
@@ -131,25 +132,29 @@ def most_correlated(cells: Cells, columns: Sequence[int], n: int, n_rows: int) -
     """Return the n columns whose ranks have the strongest correlation to another column's, over evenly spaced rows."""
     some = evenly_spaced(len(cells), n_rows)
     numbers = np.array([cells.numbers(j)[some] for j in columns])
-    ranks = _ranks(numbers).astype(np.float32)
+    differing = np.flatnonzero(numbers.min(axis=1) != numbers.max(axis=1))  # in these rows; also for NaN
+    ranks = _ranks(numbers[differing])
     ranks -= (len(some) - 1) / 2.0  # halves of whole numbers: float32 is exact in any order of summation
     correlation = np.abs(ranks @ ranks.T)
-    is_constant = numbers.min(axis=1) == numbers.max(axis=1)
-    correlation[is_constant] = correlation[:, is_constant] = 0.0
     np.fill_diagonal(correlation, 0.0)
-    best = np.argsort(-correlation.max(axis=1), kind="stable")[:n]
+    strongest = np.zeros(len(columns), np.float32)
+    strongest[differing] = correlation.max(axis=1, initial=0.0)
+    best = np.argsort(-strongest, kind="stable")[:n]
     return sorted(columns[int(i)] for i in best)
 
 
-def _ranks(numbers: Float64s) -> Indices:
+def _ranks(numbers: Float64s) -> Float32s:
     """Return the place of each number in the order of its column, shape (d, n); equal ones stay in the order of the
     rows."""
-    every = np.arange(numbers.shape[1])
+    every = np.arange(numbers.shape[1], dtype=np.float32)
     is_low, is_high = (numbers == own(axis=1, keepdims=True) for own in (numbers.min, numbers.max))
-    before = np.cumsum(is_low, axis=1, dtype=np.intp)
-    ranks: Indices = np.where(is_low, before - 1, before[:, -1:] + every - before)  # of flags, which need no sorting
-    for i in np.flatnonzero(~(is_low ^ is_high).all(axis=1)).tolist():
-        ranks[i, in_order(numbers[i])] = every
+    before = np.cumsum(is_low, axis=1, dtype=np.float32)
+    ranks = before[:, -1:] + every
+    ranks -= before
+    before -= 1.0
+    np.copyto(ranks, before, where=is_low)  # of flags, which need no sorting
+    others = np.flatnonzero(~(is_low ^ is_high).all(axis=1))
+    ranks[others[:, None], in_order(numbers[others])] = every
     return ranks
 
 
@@ -162,14 +167,15 @@ def candidates(cells: Cells, numbers: Sequence[int], values: Sequence[int]) -> t
     found: list[Measured] = []
     correlations = Correlations(np.array(numbers), np.zeros((len(numbers), len(numbers))))
     deciding = _deciding(cells, numbers, some)
-    for is_log in (False, True):
-        features = _numbers(cells, deciding, is_log)
+    as_is, logarithms = (_numbers(cells, deciding, is_log) for is_log in (False, True))
+    for is_log, features in ((False, as_is), (True, logarithms)):
         if features:
             found += _linear(cells, [*features, *of_values], is_log, correlations)
     found = sorted(_one_of_each(found), key=lambda one: -one.precision)[:MAX_LINEAR]
     of_one = {(one.relation["target"], one.relation["partner"][0]) for one in found if one.precision > MAX_CURVE_DIGITS}
     correlations.leave_out(of_one)
-    found += [*under_conditions(cells, numbers, values, some), *curves(cells, correlations)]
+    scaled = {own.column: Scaled(own.scaled, own.scale) for own in as_is if own.near > 0.0}
+    found += [*under_conditions(cells, numbers, values, some, scaled), *curves(cells, correlations)]
     limited = with_limits(found, len(cells))
     return [one for one in limited if "knot" not in one.relation], [one for one in limited if "knot" in one.relation]
 
@@ -190,13 +196,21 @@ def _deciding(cells: Cells, numbers: Sequence[int], some: Indices) -> Deciding:
     own = np.array([cells.numbers(j) for j in numbers])
     own = own if len(some) == len(cells) else own[:, some]
     ordered = _kernels.sorted_rows(own)
-    return Deciding(np.array(numbers), own, ordered, own.shape[1] - np.isnan(ordered).sum(axis=1))
+    return Deciding(np.array(numbers), own, ordered, own.shape[1] - _n_true(np.isnan, ordered, ordered[:, -1]))
+
+
+def _n_true(test: Callable[[Float64s], Bools], rows: Float64s, likeliest: Float64s) -> Indices:
+    """Return how many numbers of each row pass the test. In most rows none does: their likeliest one tells."""
+    count = np.zeros(len(rows), np.intp)
+    passing = np.flatnonzero(test(likeliest))
+    count[passing] = test(rows[passing]).sum(axis=1)
+    return count
 
 
 def _numbers(cells: Cells, deciding: Deciding, is_log: bool) -> list[Feature]:
     """Return the columns as features. Those of which the same places are used are scaled together."""
     columns, numbers, ordered, stops = deciding
-    starts = (ordered <= 0.0).sum(axis=1) if is_log else np.zeros_like(stops)
+    starts = _n_true(lambda own: own <= 0.0, ordered, ordered[:, 0]) if is_log else np.zeros_like(stops)
     is_span = columns >= len(cells.encoding.columns)  # as it is, it is the difference of two columns, and says nothing
     has_unit = np.array([cells.kind(j) not in ("time", "boolean") for j in columns]) if is_log else ~is_span
     least = np.maximum(MIN_SOLVED_ROWS, MIN_POSITIVE * stops) if is_log else MIN_SOLVED_ROWS
@@ -208,7 +222,9 @@ def _numbers(cells: Cells, deciding: Deciding, is_log: bool) -> list[Feature]:
         is_whole = stop - start == numbers.shape[1]
         unit = in_unit(numbers[places], is_log)
         center, near, far = distances_in_order(ordered[:, start:stop], places, is_log)
-        scale = np.where(near > 0.0, near, np.nanstd(unit, axis=1) if (near <= 0.0).any() else 1.0)
+        scale, mostly_one = near.copy(), np.flatnonzero(near <= 0.0)
+        if len(mostly_one):
+            scale[mostly_one] = np.nanstd(unit[mostly_one], axis=1)
         unit -= center[:, None]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # of columns that are left out
             unit /= scale[:, None]
@@ -298,8 +314,9 @@ def _may_be_product(
 
 def _weights(covariance: Float64s, target: int, partners: list[int]) -> Float64s:
     """Return the weights with which the partners explain the target, by the covariance."""
-    own = covariance[np.ix_(partners, partners)] + RIDGE * np.eye(len(partners))
-    return np.linalg.solve(own, covariance[partners, target]).astype(np.float64)
+    own = covariance[partners][:, partners]
+    own.flat[:: len(partners) + 1] += RIDGE
+    return np.linalg.solve(own, covariance[partners, target]).astype(np.float64, copy=False)
 
 
 def _inner_covariance(matrix: Float64s, is_number: Bools) -> Float64s:
@@ -370,10 +387,7 @@ def _partners(covariance: Float64s, targets: Indices, columns: Indices) -> list[
             chosen[target].append(partner)
         is_free[rows, best] = False
         # One step of a Cholesky factorization: only the row of the new partner is needed of what is left.
-        step = np.zeros_like(left)
-        for before in steps:
-            step += before[rows, best][:, None] * before
-        step = covariance[best] - step
+        step = covariance[best] - (steps[:, rows, best, None] * steps).sum(axis=0)
         step /= np.sqrt(step[rows, best])[:, None]
         variance -= step**2
         left -= step[rows, targets][:, None] * step
@@ -399,9 +413,12 @@ def _fitted(cells: Cells, target: Feature, partners: list[Feature], weights: Flo
             start = _solved(y, x)
         elif not _keeps_near(y[::PROBED_EVERY] - start @ x[:, ::PROBED_EVERY], most_probed * target.near):
             return None
-        inner = np.flatnonzero(_inner(np.abs(_rest(y, x, start))))
+        rest = y - start @ x
+        rest -= middle(rest)
+        inner = np.flatnonzero(_inner(np.abs(rest, out=rest)))
         solution = _solved(y[inner], x.take(inner, axis=1))
-        near = distance(_rest(y, x, solution), NEAR_FRACTION)
+        rest = y - solution @ x
+        near = distance(rest, NEAR_FRACTION, middle(rest))
         if near > MAX_SPREAD * target.near:
             return None
         least = MIN_TERM * max(near, 1e-6 * target.near)
@@ -414,7 +431,7 @@ def _fitted(cells: Cells, target: Feature, partners: list[Feature], weights: Flo
 
 
 def _keeps_near(rest: Float64s, most: float) -> bool:
-    return distance(rest - middle(rest), NEAR_FRACTION) <= most
+    return distance(rest, NEAR_FRACTION, middle(rest)) <= most
 
 
 def _present(features: list[Feature]) -> Indices:
@@ -429,13 +446,6 @@ def _solved(y: Float64s, x: Float64s) -> Float64s:
     gram = centered @ centered.T
     gram.flat[:: len(gram) + 1] += RIDGE * 1e-3
     return np.linalg.solve(gram, centered @ y).astype(np.float64)
-
-
-def _rest(y: Float64s, x: Float64s, weights: Float64s) -> Float64s:
-    """Return what the weights, and the constant that fits them, leave open."""
-    rest = y - weights @ x
-    rest -= middle(rest)
-    return rest
 
 
 def _related(
@@ -463,7 +473,7 @@ def _related(
     }
     # As if the column were independent of its partners: each row has the value of another.
     unrelated = rest - values + values[shuffled(len(values))]
-    found = measured(relation, values, rest, unrelated, rows, spread)
+    found = measured(relation, sizes(values), rest, unrelated, rows, spread)
     return _of_products(cells, target.column, found, rest, unrelated, rows, relation) if is_log else found
 
 
@@ -479,11 +489,11 @@ def _of_products(
     """Return the more precise of a product's two forms: rounding is as large for small numbers as for large ones, other
     differences grow with the numbers. A power that is not whole makes no product, unless it leaves nothing open."""
     values = cells.numbers(column)[rows]
-    spread = distance(values - middle(values), NEAR_FRACTION)
+    spread = distance(values, NEAR_FRACTION, middle(values))
     # If the column were independent, each row would have the value of another beside its own product.
     product = values * np.exp(np.clip(-rest, -MAX_LOG_FACTOR, MAX_LOG_FACTOR))
     other = product * np.exp(np.clip(unrelated, -MAX_LOG_FACTOR, MAX_LOG_FACTOR)) - product
-    as_is = measured({**relation, "form": PRODUCT}, values, beside_product(values, rest), other, rows, spread)
+    as_is = measured({**relation, "form": PRODUCT}, sizes(values), beside_product(values, rest), other, rows, spread)
     forms = [one for one in (found, as_is) if one is not None]
     powers = [w for w, code in zip(relation["weight"], relation["partner_code"], strict=True) if code == UNLISTED]
     n_factors = sum(

@@ -75,21 +75,23 @@ def at_place(values: Floats, place: int) -> float:
 
 
 def in_order(values: Float64s) -> Indices:
-    """Return the indices of the values in their order; equal ones stay in the order of the rows. (NumPy's stable sort
-    takes several times as long.)"""
-    order = np.argsort(values)
-    ordered = values[order]
-    if np.isnan(ordered[-1:]).any():
-        return np.argsort(values, kind="stable")
-    is_next = ordered[1:] != ordered[:-1]
+    """Return the indices of the values in their order, along the last axis; equal ones stay in the order of the rows.
+    (NumPy's stable sort takes several times as long.)"""
+    order = np.argsort(values, axis=-1)
+    ordered = np.take_along_axis(values, order, axis=-1)
+    if np.isnan(ordered[..., -1:]).any():
+        return np.argsort(values, axis=-1, kind="stable")
+    is_next = ordered[..., 1:] != ordered[..., :-1]
     if is_next.all():
         return order
-    first = np.zeros(len(order), np.intp)
-    np.cumsum(is_next, out=first[1:])
-    first *= len(order)
+    n = values.shape[-1]
+    first = np.zeros(values.shape, np.intp)
+    np.cumsum(is_next, axis=-1, out=first[..., 1:])
+    first *= n
     first += order
-    first.sort()  # by value, then by row
-    return first % len(order)
+    first.sort(axis=-1)  # by value, then by row
+    first %= n
+    return first
 
 
 def middle(values: Float64s) -> float:
@@ -97,12 +99,13 @@ def middle(values: Float64s) -> float:
     return at_place(values, (len(values) - 1) // 2)
 
 
-def distance(differences: Floats, fraction: float) -> float:
-    """Return the distance from 0 that this fraction of the rows keeps."""
-    if not len(differences):
-        return 0.0
-    place = min(len(differences) - 1, int(np.ceil(fraction * len(differences))) - 1)
-    return at_place(np.abs(differences), place)
+def distance(values: Floats, fraction: float, center: float = 0.0) -> float:
+    """Return the distance from the center that this fraction of the rows keeps."""
+    return _kernels.distances_at(values, center, [_place(len(values), fraction)])[0] if len(values) else 0.0
+
+
+def _place(n: int, fraction: float) -> int:
+    return min(n - 1, int(np.ceil(fraction * n)) - 1)
 
 
 @lru_cache(maxsize=4)
@@ -114,8 +117,8 @@ def shuffled(n: int) -> Indices:
 def distances(differences: Float64s) -> tuple[float, float]:
     """Return the distances from 0 that 90 % and 99 % of the rows keep."""
     n = len(differences)
-    places = [min(n - 1, int(np.ceil(fraction * n)) - 1) for fraction in (NEAR_FRACTION, FAR_FRACTION)]
-    near, far = _kernels.values_at(np.abs(differences), places) if n else (0.0, 0.0)
+    places = [_place(n, fraction) for fraction in (NEAR_FRACTION, FAR_FRACTION)]
+    near, far = _kernels.distances_at(differences, 0.0, places) if n else (0.0, 0.0)
     return near, far
 
 
@@ -124,7 +127,7 @@ def distances_in_order(ordered: Float64s, columns: Sequence[int], is_log: bool) 
     the sorted columns, shape (columns, rows). The k nearest stand side by side: of all such stretches, it is the one
     that reaches least far. So only both ends, and logarithms of these, are needed."""
     n = ordered.shape[1]
-    n_near, n_far = (n - min(n - 1, int(np.ceil(fraction * n)) - 1) for fraction in (NEAR_FRACTION, FAR_FRACTION))
+    n_near, n_far = (n - _place(n, fraction) for fraction in (NEAR_FRACTION, FAR_FRACTION))
     parts = ordered[columns, (n - 1) // 2, None], ordered[columns, :n_near], ordered[columns, n - n_near :]
     center, first, last = (np.log(part) for part in parts) if is_log else parts
     near, far = (
@@ -133,15 +136,30 @@ def distances_in_order(ordered: Float64s, columns: Sequence[int], is_log: bool) 
     return center[:, 0], near, far
 
 
+class Sizes(NamedTuple):
+    """How large the values of a column are."""
+
+    typical: float
+    """The median of their sizes."""
+    reach: float
+    """How far apart usual values are."""
+
+
+def sizes(values: Float64s) -> Sizes:
+    """Return how large the values of a column are."""
+    typical = _kernels.distances_at(values, 0.0, [(len(values) - 1) // 2])[0]
+    low, high = _kernels.values_at(values, [int(fraction * (len(values) - 1)) for fraction in USUAL])
+    return Sizes(typical, high - low)
+
+
 def measured(
-    relation: dict[str, Any], values: Float64s, rest: Float64s, unrelated: Float64s, rows: Indices, spread: float
+    relation: dict[str, Any], column: Sizes, rest: Float64s, unrelated: Float64s, rows: Indices, spread: float
 ) -> Measured | None:
-    """Return the relation with how near the rows are, if they are near. `values` are those of the column, `spread` is
-    its own."""
+    """Return the relation with how near the rows are, if they are near. `spread` is the column's own."""
     near, exact = distances(rest)
     if near > MAX_SPREAD * spread:
         return None
-    smallest = max(SMALLEST_SPREAD * spread, SMALLEST_DIGIT * middle(np.abs(values)))
+    smallest = max(SMALLEST_SPREAD * spread, SMALLEST_DIGIT * column.typical)
     near, within = max(near, smallest), max(exact, smallest)
     if not spread > 0.0 or near > MAX_SPREAD * spread or not 1e-190 < within < 1e190:
         return None
@@ -149,11 +167,9 @@ def measured(
         return None
     if relation["form"] == LOGARITHMS and within > MAX_LOG_WITHIN * spread:
         return None
-    places = [int(fraction * (len(values) - 1)) for fraction in USUAL]
-    low, high = _kernels.values_at(values, places)
     precision = -float(np.log10(near / spread)) - 0.05 * sum(j >= 0 for j in relation["partner"])
     known = {**relation, "within": exact, "n_rows": len(rows)}
-    return Measured(round(precision, 6), known, rows, rest, unrelated, near, within, high - low)
+    return Measured(round(precision, 6), known, rows, rest, unrelated, near, within, column.reach)
 
 
 def with_limits(found: list[Measured], n_rows: int) -> list[Candidate]:
@@ -163,12 +179,14 @@ def with_limits(found: list[Measured], n_rows: int) -> list[Candidate]:
     for one in found:
         lift, caution = (CURVE_LIFT, CURVE_CAUTION) if "knot" in one.relation else (MIN_LIFT, 1.0)
         limit, decade = _limit(one, int(caution * len(found) * n_rows))
-        broken = one.rows[np.abs(one.rest) > limit]
-        expected = len(one.rows) * float(np.mean(np.abs(one.unrelated) > limit))
-        if limit <= one.reach and may_be_kept(expected, len(broken), lift):
+        if limit > one.reach:
+            continue
+        beyond = np.flatnonzero(np.abs(one.rest) > limit)
+        expected = len(one.rows) * (np.count_nonzero(np.abs(one.unrelated) > limit) / len(one.unrelated))
+        if may_be_kept(expected, len(beyond), lift):
             relation = {**one.relation, "limit": limit, "decade": decade}
-            decades = (np.abs(one.rest)[np.abs(one.rest) > limit] - limit) / decade
-            kept.append(Candidate(expected, relation, broken, decades, lift))
+            decades = (np.abs(one.rest[beyond]) - limit) / decade
+            kept.append(Candidate(expected, relation, one.rows[beyond], decades, lift))
     return kept
 
 
@@ -179,7 +197,7 @@ def _limit(one: Measured, n_tests: int) -> tuple[float, float]:
     n_decades = max(0.0, float(np.log10(n_tests * (1.0 - FAR_FRACTION) / MAX_EXPECTED)))
     decade = max(within - near, within / (MIN_DECADE * float(np.log10(n_rows))))
     limit = within + decade * n_decades
-    if np.sum(np.abs(one.rest) > limit) > max(1.0, MAX_BEYOND * n_rows):
+    if np.count_nonzero(np.abs(one.rest) > limit) > max(1.0, MAX_BEYOND * n_rows):
         factor = 1.0 + decade / near
         limit = within * min(factor**n_decades, 1e50)
         decade = limit * (factor - 1.0)

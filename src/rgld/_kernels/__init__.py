@@ -47,6 +47,7 @@ column_moments = chosen.column_moments
 column_statistics = chosen.column_statistics
 count_pairs = chosen.count_pairs
 count_scores = chosen.count_scores
+distances_at = chosen.distances_at
 embedding_sums = chosen.embedding_sums
 fit_ranks = chosen.fit_ranks
 leverage_sums = chosen.leverage_sums
@@ -68,6 +69,7 @@ __all__ = [
     "column_statistics",
     "count_pairs",
     "count_scores",
+    "distances_at",
     "embedding_sums",
     "fit_ranks",
     "leverage_sums",

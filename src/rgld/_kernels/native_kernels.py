@@ -36,6 +36,10 @@ Part = Scaling | Branch | BranchRanks
 _PREPARED: WeakKeyDictionary[Part, Any] = WeakKeyDictionary()
 """The core's own objects for the parts of models in use. They are kept outside the models, which copy and pickle."""
 
+NUMPY_SORTS_FAST = _core.instruction_set() in ("avx2", "avx512")
+"""Whether NumPy sorts with vectors. For 4,096 normal numbers it then takes 0.3 (AVX-512) or 0.6 (AVX2) of the core's
+time, else 4 times as long."""
+
 
 def _prepared(part: Part, prepare: Callable[[], Native]) -> Native:
     """Return the core's object for a part of a model, made when it is first needed."""
@@ -266,6 +270,13 @@ def values_at(values: Floats, places: Sequence[int]) -> list[float]:
     return _core.values_at(np.ascontiguousarray(values, dtype=np.float64), list(places))
 
 
+def distances_at(values: Floats, center: float, places: Sequence[int]) -> list[float]:
+    """Return the distances of the values from the center, at some places of their order. NaN comes last."""
+    return _core.distances_at(np.ascontiguousarray(values, dtype=np.float64), center, list(places))
+
+
 def sorted_rows(rows: Float64s) -> Float64s:
     """Return the rows, each sorted. NaN comes last."""
+    if NUMPY_SORTS_FAST:
+        return np.sort(rows, axis=1)
     return _core.sorted_rows(np.ascontiguousarray(rows), 1)

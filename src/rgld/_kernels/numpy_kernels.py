@@ -234,6 +234,11 @@ def values_at(values: Floats, places: Sequence[int]) -> list[float]:
     return found
 
 
+def distances_at(values: Floats, center: float, places: Sequence[int]) -> list[float]:
+    """Return the distances of the values from the center, at some places of their order. NaN comes last."""
+    return values_at(np.abs(np.asarray(values, dtype=np.float64) - center), places)
+
+
 def sorted_rows(rows: Float64s) -> Float64s:
     """Return the rows, each sorted. NaN comes last."""
     return np.sort(rows, axis=1)

@@ -137,7 +137,7 @@ def cells_of(relations: Relations, encoding: Encoding, table: Table, matrix: Flo
 
 def codes_of_levels(numbers: Float64s, levels: Float64s) -> Int32s:
     """Return the place of each number among the levels, `UNLISTED` if it is none of them, `MISSING` for NaN."""
-    if len(levels) == 2:  # a tenth of the time of `searchsorted`
+    if len(levels) == 2:  # a quarter of the time of `searchsorted`
         place = (numbers > levels[0]).astype(np.intp)
     else:
         place = np.searchsorted(levels, numbers).clip(max=len(levels) - 1)
@@ -232,12 +232,11 @@ class BesideCurve(NamedTuple):
 
 def beside_curve(beside: Float64s, knot: Float64s, center: Float64s, below: Float64s, above: Float64s) -> BesideCurve:
     """Return center, below and above of a curve, interpolated at these numbers."""
-    place = np.zeros(len(beside), np.intp)
-    for own in knot[1:-1]:  # a fifth of the time of `searchsorted`
-        place += beside > own
-    after = place + 1
-    share = ((beside - knot[place]) / (knot[after] - knot[place])).clip(0.0, 1.0)
-    return BesideCurve(*(own[place] + share * (own[after] - own[place]) for own in (center, below, above)))
+    place = np.zeros(len(beside), np.int8)
+    for own in knot[1:-1]:  # a quarter of the time of `searchsorted`
+        place += (beside > own).view(np.int8)
+    share = ((beside - knot.take(place)) / np.diff(knot).take(place)).clip(0.0, 1.0)
+    return BesideCurve(*(own.take(place) + share * np.diff(own).take(place) for own in (center, below, above)))
 
 
 def residual(relations: Relations, i: int, cells: Cells, rows: slice) -> Float64s:
@@ -267,9 +266,9 @@ def beside_product(values: Float64s, logarithm_rest: Float64s) -> Float64s:
 
 
 def in_unit(values: Float64s, is_log: bool) -> Float64s:
-    """Return the values as they are (a copy), or their logarithms: NaN for numbers that have none."""
+    """Return the values as they are, or their logarithms: NaN for numbers that have none."""
     if not is_log:
-        return values.copy()
+        return values
     logarithms = np.full(values.shape, np.nan)
     np.log(values, out=logarithms, where=values > 0.0)
     return logarithms
