@@ -313,7 +313,8 @@ def _motivation_section() -> str:
 
 
 def _published_section(study: Study) -> str:
-    rows = {}
+    rows: dict[str, dict[str, float]] = {}
+    reasons: dict[str, list[str]] = {}
     for method in study.methods:
         ours = tables.comparison(study.frame, method, "auroc", PUBLISHED_AS.get(method))
         if len(ours):
@@ -325,13 +326,19 @@ def _published_section(study: Study) -> str:
                 "mean difference, AUROC": ours["difference"].mean(),
                 "largest, AUROC": ours["difference"].abs().max(),
                 "mean difference, AUPRC": precision["difference"].mean(),
-                "why": REASONS.get(method, "not known" if ours["difference"].abs().max() > 1 else ""),
             }
+            reason = REASONS.get(method, "not known" if ours["difference"].abs().max() > 1 else "")
+            reasons.setdefault(reason, []).append(method)
+    words = "\n".join(f"- *{', '.join(methods)}*: {reason}." for reason, methods in reasons.items() if reason)
     return f"""## Our figures and the paper's
 
-How much our figures differ from the published ones, by method, and the reason if we know it.
+How much our figures differ from the published ones, by method:
 
-{tables.markdown(pd.DataFrame(rows).T, 3, "method")}"""
+{tables.markdown(pd.DataFrame.from_dict(rows, orient="index"), 3, "method")}
+Why they differ, where we know it:
+
+{words}
+"""
 
 
 PUBLISHED_AS = {"ADERH-script": "ADERH"}
@@ -358,7 +365,7 @@ REASONS = {
     **dict.fromkeys(("DeepSVDD", "DIF", "RCA", "NeuTraL", "SLAD", "RDP"), _ONE_SPLIT),
     "GOAD": "ours is our own implementation, with one setting for all tables",
     "ICL": "ours is our own implementation; one net, and two nets differ by up to ten points; ours has one split seed",
-    "RGLD": "the paper leaves the choice of scaling and other points open: see departures.md",
+    "RGLD": "the paper leaves the choice of scaling and other points open ([departures.md](departures.md))",
     "RGLD-Fast": "as for RGLD",
 }
 
