@@ -15,6 +15,7 @@ from typing import Any, get_args, get_origin
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+from typer.main import get_command
 from typer.models import ArgumentInfo, OptionInfo
 
 ROOT = Path(__file__).parents[2]
@@ -69,32 +70,37 @@ def options_table(name: str) -> str:
     from rgld.cli._app import app
 
     (function,) = (c.callback for c in app.registered_commands if c.callback and c.callback.__name__ == name)
-    lines = [_row(parameter) for parameter in inspect.signature(function, eval_str=True).parameters.values()]
+    # As the command reads them: an annotation alone does not tell all names of an option.
+    names = {p.name: [*p.opts, *p.secondary_opts] for p in get_command(app).commands[name].params}
+    lines = [_row(p, names[p.name]) for p in inspect.signature(function, eval_str=True).parameters.values()]
     words = _escaped((inspect.getdoc(function) or "").split("\n\n")[0])
     return "\n".join([words, "", "| option | meaning | default |", "|---|---|---|", *lines])
 
 
-def _row(parameter: inspect.Parameter) -> str:
+def _row(parameter: inspect.Parameter, names: list[str]) -> str:
     kind, described = get_args(parameter.annotation)[:2]
     kinds = [k for k in (get_args(kind) if isinstance(kind, UnionType) else (kind,)) if k is not NoneType]
     if isinstance(described, ArgumentInfo):
         several = "..." if get_origin(kinds[0]) is list else ""
-        names, default = f"`{parameter.name.upper()}{several}`", ""
+        shown, default = f"`{parameter.name.upper()}{several}`", ""
     else:
-        names, default = _option(parameter.name, described, kinds[0]), _default(parameter.default)
-    return f"| {names} | {_escaped(described.help or '')} | {default} |"
+        shown, default = _option(names, described, kinds[0]), _default(parameter.default)
+    return f"| {shown} | {_escaped(described.help or '')} | {default} |"
 
 
-def _option(name: str, described: OptionInfo, kind: Any) -> str:
-    first, *others = [name for names in described.param_decls or (f"--{name}",) for name in names.split("/")]
-    if get_origin(kind) is list:
-        kind, others = get_args(kind)[0], [*others, "..."]
+def _option(names: list[str], described: OptionInfo, kind: Any) -> str:
+    """Return the names of an option; behind the first, what its value is."""
+    repeatable = get_origin(kind) is list
+    if repeatable:
+        kind = get_args(kind)[0]
     if isinstance(kind, type) and issubclass(kind, Enum):
         value = "|".join(choice.value for choice in kind)
     else:
         value = described.metavar or {bool: "", int: "N", float: "X"}.get(kind, "TEXT")
-    shown = ", ".join(f"`{name}`" for name in [f"{first} {value}".rstrip(), *others] if name != "...")
-    return shown.replace("|", "\\|") + (", repeatable" if "..." in others else "")
+    first, *others = names
+    # Not between backticks: there, a vertical bar would end the cell, and keep its backslash.
+    codes = [f"<code>{name}</code>" for name in [f"{first} {value}".rstrip().replace("|", "&#124;"), *others]]
+    return ", ".join(codes) + (", repeatable" if repeatable else "")
 
 
 def _default(default: Any) -> str:

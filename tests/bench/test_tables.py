@@ -122,3 +122,13 @@ def test_a_figure_does_not_wait_for_a_pipe(tmp_path, kind):
     os.mkfifo(tmp_path / f"figure.{kind}")
     with pytest.raises(OSError, match="got a device, a pipe or a socket"):
         figures.save(Figure(), tmp_path / "figure")
+
+
+def test_headings_can_be_wrapped():
+    assert tables.markdown(pd.DataFrame({"mean_difference": [1.0]}, index=["a"])).startswith("|  | mean difference |")
+
+
+def test_a_small_p_value_is_not_zero():
+    shown = tables.significant(pd.Series([2.394e-9, 0.0164978, 1.0, np.nan]))
+    assert shown.tolist()[:3] == ["2.4e-09", "0.016", "1"]
+    assert np.isnan(shown.iloc[3])

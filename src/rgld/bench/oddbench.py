@@ -5,6 +5,7 @@ detectors have a result for, so that every row of a table of results is about th
 """
 
 from pathlib import Path
+from textwrap import shorten
 from typing import NamedTuple
 
 import pandas as pd
@@ -18,7 +19,7 @@ DETECTORS = (
     *("RGLD", "RGLD-Fast", "RGLD-plus", "RGLD-novelty"),
 )
 """What the study runs if not told otherwise."""
-MAX_REASON = 200
+MAX_REASON = 100
 """Letters of the reason of a failed run."""
 MIN_TABLES = 3
 """A diagram of ranks needs at least this many tables, and this many detectors."""
@@ -138,7 +139,7 @@ def _fine_print(lines: list[Line]) -> str:
     for line in failed:
         together.setdefault((line["dataset"], line["protocol"], line["error"]), []).append(line["detector"])
     reasons = "".join(
-        f"\n    - {', '.join(detectors)} on {dataset} ({protocol}): {error[:MAX_REASON]}"
+        f"\n    - {', '.join(detectors)} on {dataset} ({protocol}): {shorten(error, MAX_REASON, placeholder=' ...')}"
         for (dataset, protocol, error), detectors in together.items()
     )
     return f"""## What to keep in mind

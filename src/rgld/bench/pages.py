@@ -164,9 +164,9 @@ def _minutes(study: Study) -> float:
 
 
 def _main_section(study: Study) -> str:
-    digits = {"auroc": 2, "auprc": 2, "rank": 2, "time": 3, "speed": 3}
-    table = tables.main_table(study.cells_44)
-    whole = tables.main_table(study.cells)
+    digits = {"auroc": 2, "auprc": 2, "rank": 2, "time": 3}
+    table = _shown(tables.main_table(study.cells_44))
+    whole = _shown(tables.main_table(study.cells))
     without_smtp = [name for name in study.datasets_44 if name != "smtp"]
     smtp = tables.main_table(tables.cells(study.frame, study.methods, without_smtp, study.deep))
     few = pd.DataFrame({"auroc": smtp["auroc"], "auprc": smtp["auprc"]})
@@ -181,7 +181,7 @@ Means over the 44 datasets and the split seeds that were measured.
 | rank | the mean of the AUROC rank and the AUPRC rank |
 | time | seconds to fit and score, of one thread |
 | speed | how many times as fast as RGLD |
-| datasets, from_paper | how many datasets the means are over, and for how many of these the paper's figures are used, because we did not run the detector there |
+| datasets | {_words_of_datasets(table)} |
 
 {tables.markdown(table, digits, "method")}
 {_picture("pareto_auroc", "accuracy against runtime")}
@@ -196,13 +196,27 @@ Means over the 44 without `smtp`. Its test parts have only 1 to 3 anomalies, whi
 {tables.markdown(few.sort_values("auroc", ascending=False), 2, "method")}"""
 
 
+def _shown(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the main table as the page shows it: without `from_paper` if nothing is from the paper."""
+    table = table.assign(speed=tables.significant(table["speed"], 3))
+    return table if table["from_paper"].any() else table.drop(columns="from_paper")
+
+
+def _words_of_datasets(table: pd.DataFrame) -> str:
+    words = "how many datasets the means are over"
+    if "from_paper" not in table:
+        return f"{words}; all figures are our own runs"
+    return f"{words}; *from paper*: for how many of these the paper's figures are used, because we did not run the detector there"
+
+
 def _head_to_head_section(study: Study) -> str:
     parts = []
     for ours, others in HEAD_TO_HEAD.items():
         for other in others:
             if {ours, other} <= set(study.methods):
                 test = tables.head_to_head(study.cells_44, ours, other)
-                table = tables.markdown(test, {"p_value": 6, "mean_difference": 3}, "measure")
+                test = test.assign(p_value=tables.significant(test["p_value"]))
+                table = tables.markdown(test, {"mean_difference": 3}, "measure")
                 parts.append(f"{ours} against {other}:\n\n{table}")
     return (
         "## Head to head\n\nWilcoxon's signed-rank test, paired over the 44 datasets. A positive difference or effect means that the first method is better.\n\n"
@@ -299,7 +313,8 @@ def _motivation_section() -> str:
 
 
 def _published_section(study: Study) -> str:
-    rows = {}
+    rows: dict[str, dict[str, float]] = {}
+    reasons: dict[str, list[str]] = {}
     for method in study.methods:
         ours = tables.comparison(study.frame, method, "auroc", PUBLISHED_AS.get(method))
         if len(ours):
@@ -311,13 +326,19 @@ def _published_section(study: Study) -> str:
                 "mean difference, AUROC": ours["difference"].mean(),
                 "largest, AUROC": ours["difference"].abs().max(),
                 "mean difference, AUPRC": precision["difference"].mean(),
-                "why": REASONS.get(method, "not known" if ours["difference"].abs().max() > 1 else ""),
             }
+            reason = REASONS.get(method, "not known" if ours["difference"].abs().max() > 1 else "")
+            reasons.setdefault(reason, []).append(method)
+    words = "\n".join(f"- *{', '.join(methods)}*: {reason}." for reason, methods in reasons.items() if reason)
     return f"""## Our figures and the paper's
 
-How much our figures differ from the published ones, by method, and the reason if we know it.
+How much our figures differ from the published ones, by method:
 
-{tables.markdown(pd.DataFrame(rows).T, 3, "method")}"""
+{tables.markdown(pd.DataFrame.from_dict(rows, orient="index"), 3, "method")}
+Why they differ, where we know it:
+
+{words}
+"""
 
 
 PUBLISHED_AS = {"ADERH-script": "ADERH"}
@@ -344,7 +365,7 @@ REASONS = {
     **dict.fromkeys(("DeepSVDD", "DIF", "RCA", "NeuTraL", "SLAD", "RDP"), _ONE_SPLIT),
     "GOAD": "ours is our own implementation, with one setting for all tables",
     "ICL": "ours is our own implementation; one net, and two nets differ by up to ten points; ours has one split seed",
-    "RGLD": "the paper leaves the choice of scaling and other points open: see departures.md",
+    "RGLD": "the paper leaves the choice of scaling and other points open ([departures.md](departures.md))",
     "RGLD-Fast": "as for RGLD",
 }
 
@@ -387,4 +408,7 @@ def _paper_column(table: pd.DataFrame, method: str) -> pd.Series:
 
 
 def _pair(ours: float, paper: float) -> str:
-    return " / ".join("-" if pd.isna(value) else f"{value:.2f}" for value in (ours, paper))
+    """Return two figures in one cell, which stays one line."""
+    return "\N{NO-BREAK SPACE}/\N{NO-BREAK SPACE}".join(
+        "-" if pd.isna(value) else f"{value:.2f}" for value in (ours, paper)
+    )

@@ -291,13 +291,13 @@ def growth(speed: dict[str, Any]) -> Any:
     import matplotlib.pyplot as plt
 
     with plt.style.context(STYLE):
-        figure, panels = plt.subplots(1, 2, figsize=(9.2, 3.8), layout="constrained", sharey=True)
+        figure, panels = plt.subplots(2, 1, figsize=(6.4, 8.6), layout="constrained")
         keys = ("rows", "columns")
         ends = [
             _growth_plot(p, [x for x in speed[k] if not x.get("error")], k) for p, k in zip(panels, keys, strict=True)
         ]
-        panels[0].set_ylabel("seconds to fit and score")
         for panel, labels in zip(panels, ends, strict=True):
+            panel.set_ylabel("seconds to fit and score")
             write_end_labels(panel, labels)
     return figure
 

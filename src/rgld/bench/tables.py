@@ -215,7 +215,8 @@ def ablation(frame: pd.DataFrame, variants: dict[str, str], datasets: Sequence[s
 
 
 def markdown(table: pd.DataFrame, digits: int | dict[str, int] = 2, index_name: str = "") -> str:
-    """Return a table as Markdown; missing cells are "N/A"."""
+    """Return a table as Markdown; missing cells are "N/A". The heading of `mean_difference` is "mean difference": two
+    words can be wrapped."""
 
     def cell(column: str, value: Any) -> str:
         if isinstance(value, str):
@@ -227,8 +228,14 @@ def markdown(table: pd.DataFrame, digits: int | dict[str, int] = 2, index_name: 
             return f"{value:.0f}"
         return f"{value:.{places}f}"
 
-    lines = [f"| {index_name} | " + " | ".join(map(str, table.columns)) + " |", "|---" * (1 + len(table.columns)) + "|"]
+    names = [str(column).replace("_", " ") for column in table.columns]
+    lines = [f"| {index_name} | " + " | ".join(names) + " |", "|---" * (1 + len(names)) + "|"]
     for name in table.index:
         values = [cell(column, table.at[name, column]) for column in table.columns]
         lines.append(f"| {name} | " + " | ".join(values) + " |")
     return "\n".join(lines) + "\n"
+
+
+def significant(values: pd.Series, digits: int = 2) -> pd.Series:
+    """Return numbers as strings with so many significant digits: a small p-value is not 0."""
+    return values.map(lambda value: value if pd.isna(value) else f"{value:.{digits}g}")

@@ -16,6 +16,7 @@ from . import INTERRUPTED, bench, check, demo, explain, fit, info, report, score
 from ._addresses import masked
 from ._copies import NO_SPACE
 from ._guard import NO_MEMORY, begin_file, native_messages, tells_of_memory
+from ._help import Commands
 from ._terminal import print_help, printable
 
 
@@ -31,6 +32,7 @@ def begin(
 
 
 app = typer.Typer(
+    cls=Commands,
     add_completion=False,
     pretty_exceptions_enable=False,
     help=rgld.__doc__,

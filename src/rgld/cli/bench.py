@@ -12,9 +12,11 @@ import typer
 
 from rgld.exceptions import ParameterError
 
+from ._help import Commands
 from ._terminal import print_help, printable
 
 app = typer.Typer(
+    cls=Commands,
     help="The study: run it, fetch its data, make its tables and figures.",
     invoke_without_command=True,
     callback=print_help,

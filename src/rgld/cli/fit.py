@@ -21,7 +21,6 @@ from ._terminal import printable, progress, say_notes
 TablePaths = Annotated[
     list[str],
     typer.Argument(
-        metavar="TABLE...",
         help="CSV, Parquet, Arrow, Excel, JSON lines or NPZ files of the same columns, also packed; folders, or "
         "patterns such as 'logs/*.parquet'; - for standard input; or a database, such as postgresql://ann@host/shop, "
         "with --table or --query.",
