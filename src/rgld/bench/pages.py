@@ -343,6 +343,7 @@ Why they differ, where we know it:
 
 PUBLISHED_AS = {"ADERH-script": "ADERH"}
 
+_DEFAULTS = "ours has today's defaults of DeepOD or PyOD"
 _ONE_SPLIT = "ours has one split seed and today's defaults of DeepOD or PyOD"
 
 _OTHER_DATA = (
@@ -362,7 +363,8 @@ REASONS = {
     "ADERH-script": "this is the published ADERH",
     "DAGMM": "ours is trained, the published one is not; ours has one split seed",
     "REPEN": "its sampler was replaced, because it fails on NumPy 2; " + _ONE_SPLIT,
-    **dict.fromkeys(("DeepSVDD", "DIF", "RCA", "NeuTraL", "SLAD", "RDP"), _ONE_SPLIT),
+    **dict.fromkeys(("DeepSVDD", "DIF"), _DEFAULTS),
+    **dict.fromkeys(("RCA", "NeuTraL", "SLAD", "RDP"), _ONE_SPLIT),
     "GOAD": "ours is our own implementation, with one setting for all tables",
     "ICL": "ours is our own implementation; one net, and two nets differ by up to ten points; ours has one split seed",
     "RGLD": "the paper leaves the choice of scaling and other points open ([departures.md](departures.md))",
