@@ -5,6 +5,7 @@ import io
 import json
 import zipfile
 import zlib
+from unittest.mock import patch
 
 import numpy as np
 import typer
@@ -33,8 +34,8 @@ class TableFiles(Target):
 
     def __init__(self):
         super().__init__()
-        if isinstance(_app.app, typer.Typer):  # it makes the command anew in every run: half of the time of a run
-            _app.app = typer.main.get_command(_app.app)
+        # Typer would make the command anew in every run: half of the time of a run.
+        self.command = typer.main.get_command(_app.app)
 
     def check(self, content, folder):
         run = installed_rgld if _number(content) // len(COMMANDS) % ONE_IN == 0 else rgld
@@ -48,7 +49,8 @@ class TableFiles(Target):
     def _ran(self, run, content, folder):
         (folder / "table").write_bytes(content)
         command, *options = COMMANDS[_number(content) % len(COMMANDS)]
-        code, output, error = run(command, "table", *options, "--memory", "1", folder=folder)
+        with patch.object(_app, "app", self.command):
+            code, output, error = run(command, "table", *options, "--memory", "1", folder=folder)
         assert code in (0, 2), f"exit code {code}: {error[:300]!r}"
         if code == 2:
             *notes, message = error.splitlines()
