@@ -62,12 +62,13 @@ RGLD_INLINE Ints splat(int32_t x) { return x - Ints{}; }
 RGLD_INLINE Ints smaller(Ints a, Ints b) { return a < b ? a : b; }
 RGLD_INLINE Ints larger(Ints a, Ints b) { return a < b ? b : a; }
 
-// Of numbers that are not NaN, and of which none is -0. AVX-512 has two units for these, and one for those of integers.
+// Of numbers that are not negative, so that their bits order as they do; none is NaN or -0. Processors with AVX2 have
+// more units for the minima of integers, those with AVX-512 for the minima of floats.
 RGLD_INLINE Floats smaller(Floats a, Floats b) {
 #if defined(__AVX512F__)
     return (Floats)_mm512_min_ps((__m512)a, (__m512)b);
 #elif defined(__AVX2__)
-    return (Floats)_mm256_min_ps((__m256)a, (__m256)b);
+    return (Floats)smaller((Ints)a, (Ints)b);
 #elif defined(__SSE2__)
     return (Floats)_mm_min_ps((__m128)a, (__m128)b);
 #elif defined(__ARM_NEON)
@@ -80,7 +81,7 @@ RGLD_INLINE Floats larger(Floats a, Floats b) {
 #if defined(__AVX512F__)
     return (Floats)_mm512_max_ps((__m512)a, (__m512)b);
 #elif defined(__AVX2__)
-    return (Floats)_mm256_max_ps((__m256)a, (__m256)b);
+    return (Floats)larger((Ints)a, (Ints)b);
 #elif defined(__SSE2__)
     return (Floats)_mm_max_ps((__m128)a, (__m128)b);
 #elif defined(__ARM_NEON)
