@@ -1,6 +1,7 @@
 """Makes the results of asv fit to be kept: without the path of this checkout, so that those of two checkouts compare.
 
-asv names the environment of `--python=same` by the path of Python. Here it gets the name `existing-py3.11`. Run it with the Python that asv used.
+asv names the environment of `--python=same` by the path of Python. Here it gets the name `existing-py3.11`: run this
+with the Python that asv used.
 """
 
 import json
