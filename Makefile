@@ -132,7 +132,8 @@ tutorials: .venv/.installed-dev
 history: .venv/.installed-dev
 	$(INSTALL) --group history
 	cd benchmarks/asv && ../../$(BIN)/python -m asv machine --yes
-	cd benchmarks/asv && ../../$(BIN)/python -m asv run --python=same --set-commit-hash $$(git rev-parse HEAD) $(ASV)
+	cd benchmarks/asv && ../../$(BIN)/python -m asv run --python=same --set-commit-hash $$(git rev-parse HEAD) $(ASV); \
+		failed=$$?; ../../$(BIN)/python keep.py; exit $$failed
 
 # The page of the second study, from its lines.
 oddbench: .venv/.installed-dev

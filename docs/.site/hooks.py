@@ -34,7 +34,9 @@ OPTIONS = re.compile(r"<!-- options of rgld ([\w ]+) -->")
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the documents of the root as pages."""
     for source, target in ROOT_PAGES.items():
-        files.append(File.generated(config, target, content=(ROOT / source).read_text(encoding="utf-8")))
+        # The start page is alone in its part of the site: a list of one page would only take room.
+        head = "---\nhide: [navigation]\n---\n" if target == "index.md" else ""
+        files.append(File.generated(config, target, content=head + (ROOT / source).read_text(encoding="utf-8")))
     return files
 
 

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -379,6 +380,8 @@ def test_demo(tmp_path):
     code, out, error = installed_rgld("demo", tmp_path / "demo")
     assert code == 0, error
     assert "amount from 640 to 9,940, far above usual" in out and "items 120 is far above usual" in out
+    ranks = [int(rank) for rank in re.findall(r"^ *(\d+)  P\d{5}   \w", out, re.MULTILINE)]  # docs/tables.md has these
+    assert len(ranks) == 7 and ranks[:3] == [1, 2, 3] and ranks[4] < 40 and 90 < ranks[5] <= ranks[6] < 130
     assert (tmp_path / "demo" / "report.html").stat().st_size > 10_000
     assert rgld("demo", tmp_path / "demo")[0] == 2
 

@@ -90,10 +90,14 @@ BAD = {
     "no model file": (["score", "good.csv", "-m", "nope.rgld"], "nope.rgld"),
     "not a model": (["score", "good.csv", "-m", "model.rgld"], "model file"),
     "a cut model": (["info", "cut.rgld"], "model file"),
-    "a table instead of a model": (["info", "good.csv"], "model file"),
+    "a table instead of a model": (["info", "good.csv"], "'good.csv' is not a model file"),
     "a column is missing": (["score", "other.csv", "-m", "good.rgld"], "lacks columns that the model needs: b"),
     "too few columns": (["score", "narrow.csv", "-m", "plain.rgld"], "has 1 columns, the model needs 2"),
     "no id column": (["score", "good.csv", "--id", "nope"], "--id nope: good.csv has no such column; it has a, b"),
+    "an id column in capitals": (
+        ["score", "good.csv", "--id", "A"],
+        "--id A: good.csv has no such column; did you mean a?",
+    ),
     "no label column": (["score", "good.csv", "--label", "y"], "--label y: good.csv has no such column"),
     "three labels": (
         ["score", "three-labels.csv", "--label", "y"],

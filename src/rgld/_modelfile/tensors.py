@@ -124,7 +124,7 @@ def open_tensors(path: str | os.PathLike[str]) -> Iterator[TensorReader]:
         if size > MAX_FILE_BYTES:
             raise ModelFileError(f"The model file has {size} bytes, expected at most {MAX_FILE_BYTES}.")
         length = _read_exactly(file, 8)
-        header = _read_exactly(file, _bounded_length(length, size))
+        header = _read_exactly(file, _bounded_length(length, size, path))
         data_size = size - 8 - len(header)
         metadata, specs = _parse_header(header, data_size)
         yield TensorReader(file, length + header, metadata, specs, data_size)
@@ -148,10 +148,12 @@ def _read_exactly(file: BinaryIO, n_bytes: int) -> bytes:
     return data
 
 
-def _bounded_length(length_bytes: bytes, size: int) -> int:
+def _bounded_length(length_bytes: bytes, size: int, path: str | os.PathLike[str]) -> int:
     length = int.from_bytes(length_bytes, "little")
     if length > min(MAX_HEADER_BYTES, size - 8 - DIGEST_BYTES):
-        raise ModelFileError("This is not a model file, or it is truncated: its header would be longer than the file.")
+        raise ModelFileError(
+            f"{os.fspath(path)!r} is not a model file, or it is truncated: expected a file of `rgld fit` or `save`."
+        )
     return length
 
 

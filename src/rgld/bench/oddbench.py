@@ -120,7 +120,7 @@ Real tables outside the paper's study: scraped public tables, one column of each
 tables, twice: trained on rows with anomalies among them, and trained on clean rows. All figures were measured by us, except those in the table that says "published".
 
 ± is a standard error over tables; "minus" is the mean paired difference over tables with its standard error. A rank is an average over tables (1 is best); bars beside the ranks join detectors that do not differ by
-Nemenyi's test. [speed.md](speed.md) has times: the machine was too busy here.
+Nemenyi's test. Times are in [speed.md](speed.md): here, several runs shared the machine.
 """
 
 

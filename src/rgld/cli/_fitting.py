@@ -7,6 +7,7 @@ loaded when it is first used, so that a wrong path is reported at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -56,8 +57,11 @@ def require_columns(file: TableFile, present: Sequence[str], fitting: Fitting) -
     """Raise an error if the column of `--id` or `--label` is not in the file."""
     for option, name in (*(("--id", name) for name in fitting.keys), ("--label", fitting.label)):
         if name is not None and name not in present:
-            few = ", ".join(present[:8]) + (", ..." if len(present) > 8 else "")
-            raise ParameterError(f"{option} {name}: {file.shown} has no such column; it has {few}.")
+            near = get_close_matches(name.lower(), [column.lower() for column in present], n=1)
+            meant = next((column for column in present if [column.lower()] == near), None)
+            few = ", ".join(present[:8]) + (f" and {len(present) - 8:,} more" if len(present) > 8 else "")
+            hint = f"it has {few}." if meant is None else f"did you mean {meant}?"
+            raise ParameterError(f"{option} {name}: {file.shown} has no such column; {hint}")
 
 
 def row_names(frame: pl.DataFrame, fitting: Fitting) -> pl.Series | None:

@@ -26,23 +26,34 @@ def demo(
     folder: Annotated[Path, typer.Argument(help="Where to put the table and the report.")] = Path("rgld-demo"),
     force: Force = False,
 ) -> None:
-    """Generate a table of 5000 payments with seven strange ones, find them, and write a report.
+    """Generate a table of 5000 payments with seven strange ones, score it, and write a report.
 
-    The strange rows are known, so you can see how the detector scores them.
+    The strange rows are known, so the command can tell at which rank each of them comes.
     """
     if folder.exists() and not folder.is_dir():
         raise ParameterError(f"{folder} is a file, expected a folder.")
-    table, page = folder / "payments.csv", folder / "report.html"
-    if not force and (table.exists() or page.exists()):
+    table, scores, page = folder / "payments.csv", folder / "scores.csv", folder / "report.html"
+    if not force and any(file.exists() for file in (table, scores, page)):
         raise ParameterError(f"{folder} already holds a demo: name another folder, or pass --force to replace it.")
     folder.mkdir(parents=True, exist_ok=True)
+    generated = payments(seed=0)
     with written_out(str(table), force=force) as beside:
-        payments(seed=0).write_csv(beside)
+        generated.write_csv(beside)
     print(f"{N_ROWS:,} generated payments written to {table}; the column 'planted' says which are strange, and why.\n")
-    print(f"$ rgld score {table} --id payment --column planted=drop\n")
-    score(table=str(table), id="payment", column=["planted=drop"])
+    print(f"$ rgld score {table} --id payment --column planted=drop --out {scores}\n")
+    score(table=str(table), id="payment", column=["planted=drop"], out=str(scores), force=force)
+    _print_ranks(generated, pl.read_csv(scores))
     print(f"\n$ rgld report {table} --id payment --column planted=drop --out {page}\n")
     report(table=str(table), out=str(page), force=force, id="payment", column=["planted=drop"])
+
+
+def _print_ranks(table: pl.DataFrame, scores: pl.DataFrame) -> None:
+    """Print at which rank each strange row comes."""
+    strange = table.filter(pl.col("planted") != "").join(scores, on="payment").sort("rank")
+    print(f"\nWhere the strange rows come among {len(table):,}:\n\n rank  payment")
+    for rank, payment, words in strange.select("rank", "payment", "planted").iter_rows():
+        print(f"{rank:5,}  {payment}   {words}")
+    print("\nA merchant or a country that is seen once stands out less than a number far outside (docs/tables.md).")
 
 
 def payments(seed: int) -> pl.DataFrame:
@@ -75,12 +86,12 @@ def _with_strange_rows(frame: pl.DataFrame) -> pl.DataFrame:
     planted = [""] * len(frame)
     strange: dict[int, tuple[str, dict[str, Any]]] = {
         311: ("a very large amount", {"amount": 9940.0}),
-        902: ("a merchant never seen before", {"merchant": "Casino Royale"}),
+        902: ("a merchant that is seen once", {"merchant": "Casino Royale"}),
         1555: ("coffee for the price of a fridge", {"merchant": "Cafe", "amount": 640.0}),
         2210: ("a date in the far future", {"time": cells["time"][2210].replace(year=2042)}),
         2987: ("a hundred items for almost nothing", {"items": 120, "amount": 4.2}),
         3640: ("a customer of 930 years", {"age": 930}),
-        4444: ("a country never seen before", {"country": "ZZ"}),
+        4444: ("a country that is seen once", {"country": "ZZ"}),
     }
     for row, (words, changes) in strange.items():
         planted[row] = words
