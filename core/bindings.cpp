@@ -73,6 +73,22 @@ Matrix matrix_of(const AnyMatrix& X) {
     return {X.data(), is_double, X.shape(0), X.shape(1), ptrdiff_t(X.stride(0)), ptrdiff_t(X.stride(1))};
 }
 
+std::vector<size_t> places_of(const Matrix& X, const In<int64_t, 1>& given) {
+    std::vector<size_t> places;
+    for (const int64_t place : copied(given)) {
+        require(place >= 0 && size_t(place) < X.n_rows && (places.empty() || size_t(place) > places.back()),
+                "places must be rows, and increase");
+        places.push_back(size_t(place));
+    }
+    return places;
+}
+
+nb::tuple arrays_of(ColumnKnots&& knots, size_t n_columns) {
+    const size_t n = knots.places.size();
+    return nb::make_tuple(array_of(std::move(knots.values), {n_columns, n}),
+                          array_of(std::move(knots.counts), {n_columns, n}));
+}
+
 // Calls `acquire`, which takes the GIL. When Python exits, it ends a daemon thread that asks for the GIL by unwinding
 // its stack. The core could have threads running, and unwinding over them would abort the process: wait for its end
 // instead.
@@ -282,30 +298,22 @@ NB_MODULE(_core, m) {
         .def("take_back", &PyTeam::take_back)
         .def("__exit__", [](PyTeam& self, const nb::args&) { self.exit(); });
 
-    m.def("column_statistics", [](AnyMatrix X, size_t n_quantiles, double largest, int n_threads) {
-        const Matrix matrix = matrix_of(X);
-        ColumnStatistics statistics(matrix.n_columns, n_quantiles);
-        run_freely(n_threads, [&](const Run& run) { statistics.learn(matrix, largest, run); });
-        return nb::make_tuple(array_of(std::move(statistics.statistics), {matrix.n_columns, kStatistics}),
-                              array_of(std::move(statistics.quantiles), {matrix.n_columns, n_quantiles}));
-    });
+    m.def("column_statistics",
+          [](AnyMatrix X, size_t n_quantiles, double largest, In<int64_t, 1> places, int n_threads) {
+              const Matrix matrix = matrix_of(X);
+              ColumnStatistics statistics(matrix.n_columns, n_quantiles);
+              ColumnKnots knots(matrix.n_columns, places_of(matrix, places));
+              run_freely(n_threads, [&](const Run& run) { statistics.learn(matrix, largest, knots, run); });
+              return nb::make_tuple(array_of(std::move(statistics.statistics), {matrix.n_columns, kStatistics}),
+                                    array_of(std::move(statistics.quantiles), {matrix.n_columns, n_quantiles}),
+                                    arrays_of(std::move(knots), matrix.n_columns));
+          });
 
     m.def("column_knots", [](AnyMatrix X, In<int64_t, 1> places, int n_threads) {
         const Matrix matrix = matrix_of(X);
-        std::vector<size_t> own;
-        for (const int64_t place : copied(places)) {
-            require(place >= 0 && size_t(place) < matrix.n_rows && (own.empty() || size_t(place) > own.back()),
-                    "places must be rows, and increase");
-            own.push_back(size_t(place));
-        }
-        const size_t n = matrix.n_columns * own.size();
-        std::vector<double> knots(n);
-        std::vector<int64_t> counts(n);
-        run_freely(n_threads, [&](const Run& run) {
-            column_knots(matrix, own.data(), own.size(), run, knots.data(), counts.data());
-        });
-        return nb::make_tuple(array_of(std::move(knots), {matrix.n_columns, own.size()}),
-                              array_of(std::move(counts), {matrix.n_columns, own.size()}));
+        ColumnKnots knots(matrix.n_columns, places_of(matrix, places));
+        run_freely(n_threads, [&](const Run& run) { knots.learn(matrix, run); });
+        return arrays_of(std::move(knots), matrix.n_columns);
     });
 
     nb::class_<Scaling>(m, "Scaling")

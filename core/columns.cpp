@@ -98,9 +98,10 @@ void statistics_of(const std::vector<T>& sorted, double* statistics, double* qua
     std::copy(found, found + kStatistics, statistics);
 }
 
-// Calls work(column, its values sorted) for every column. The values are clipped to +- largest.
+// Calls work(column, its values sorted) for every column. A NaN becomes -infinity.
 template <class T, class Work>
-void over_sorted_columns(const Matrix& X, T largest, const Run& run, Work&& work) {
+void over_sorted_columns(const Matrix& X, const Run& run, Work&& work) {
+    constexpr T kInfinity = std::numeric_limits<T>::infinity();
     const size_t d = X.n_columns, n = X.n_rows;
     const size_t group = std::min({kMaxGroup, std::max<size_t>(1, kGroupBytes / sizeof(T) / n), (d + 7) / 8});
     run_tasks(run, (d + group - 1) / group, [&](size_t task, size_t) {
@@ -109,7 +110,7 @@ void over_sorted_columns(const Matrix& X, T largest, const Run& run, Work&& work
         for (size_t i = 0; i < n; ++i)
             for (size_t c = 0; c < count; ++c)
                 columns[c][i] =
-                    clipped(read_once(X.column<T>(first + c) + ptrdiff_t(i) * X.row_step), -largest, largest);
+                    clipped(read_once(X.column<T>(first + c) + ptrdiff_t(i) * X.row_step), -kInfinity, kInfinity);
         std::vector<T> buffer;
         for (size_t c = 0; c < count; ++c) {
             sort_values(columns[c], buffer);
@@ -118,10 +119,36 @@ void over_sorted_columns(const Matrix& X, T largest, const Run& run, Work&& work
     });
 }
 
+// Clips sorted values. (Those of nearly every column are in range.)
 template <class T>
-void learn_columns(ColumnStatistics& learned, const Matrix& X, double largest, const Run& run) {
+void clip_sorted(std::vector<T>& sorted, T largest) {
+    for (auto value = sorted.begin(); value != sorted.end() && *value < -largest; ++value) *value = -largest;
+    for (auto value = sorted.rbegin(); value != sorted.rend() && *value > largest; ++value) *value = largest;
+}
+
+template <class T>
+void knots_of(const std::vector<T>& sorted, const std::vector<size_t>& places, double* values, int64_t* counts) {
+    for (size_t k = 0, end = 0; k < places.size(); ++k) {
+        const T value = sorted[places[k]];
+        if (end <= places[k])
+            for (end = places[k] + 1; end < sorted.size() && !(sorted[end] > value);) ++end;
+        values[k] = double(value);
+        counts[k] = int64_t(end);
+    }
+}
+
+template <class T>
+void learn_knots(ColumnKnots& learned, size_t c, const std::vector<T>& sorted) {
+    const size_t start = c * learned.places.size();
+    knots_of(sorted, learned.places, learned.values.data() + start, learned.counts.data() + start);
+}
+
+template <class T>
+void learn_columns(ColumnStatistics& learned, const Matrix& X, double largest, ColumnKnots& knots, const Run& run) {
     const T bound = T(std::min(largest, double(std::numeric_limits<T>::max())));
-    over_sorted_columns(X, bound, run, [&](size_t c, const std::vector<T>& sorted) {
+    over_sorted_columns<T>(X, run, [&](size_t c, std::vector<T>& sorted) {
+        learn_knots(knots, c, sorted);
+        clip_sorted(sorted, bound);
         statistics_of(sorted, learned.statistics.data() + c * kStatistics,
                       learned.quantiles.data() + c * learned.n_quantiles, learned.n_quantiles);
     });
@@ -129,31 +156,14 @@ void learn_columns(ColumnStatistics& learned, const Matrix& X, double largest, c
 
 }  // namespace
 
-void ColumnStatistics::learn(const Matrix& X, double largest, const Run& run) {
-    X.is_double ? learn_columns<double>(*this, X, largest, run) : learn_columns<float>(*this, X, largest, run);
+void ColumnStatistics::learn(const Matrix& X, double largest, ColumnKnots& knots, const Run& run) {
+    X.is_double ? learn_columns<double>(*this, X, largest, knots, run)
+                : learn_columns<float>(*this, X, largest, knots, run);
 }
 
-namespace {
-
-template <class T>
-void find_knots(const Matrix& X, const size_t* places, size_t n_knots, const Run& run, double* knots, int64_t* counts) {
-    over_sorted_columns(X, std::numeric_limits<T>::infinity(), run, [&](size_t c, const std::vector<T>& sorted) {
-        for (size_t k = 0, end = 0; k < n_knots; ++k) {
-            const T value = sorted[places[k]];
-            if (end <= places[k])
-                for (end = places[k] + 1; end < sorted.size() && !(sorted[end] > value);) ++end;
-            knots[c * n_knots + k] = double(value);
-            counts[c * n_knots + k] = int64_t(end);
-        }
-    });
-}
-
-}  // namespace
-
-void column_knots(const Matrix& X, const size_t* places, size_t n_knots, const Run& run, double* knots,
-                  int64_t* counts) {
-    X.is_double ? find_knots<double>(X, places, n_knots, run, knots, counts)
-                : find_knots<float>(X, places, n_knots, run, knots, counts);
+void ColumnKnots::learn(const Matrix& X, const Run& run) {
+    const auto of_column = [this](size_t c, const auto& sorted) { learn_knots(*this, c, sorted); };
+    X.is_double ? over_sorted_columns<double>(X, run, of_column) : over_sorted_columns<float>(X, run, of_column);
 }
 
 }  // namespace rgld

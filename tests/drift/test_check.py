@@ -224,9 +224,18 @@ def test_a_profile_of_a_matrix_is_that_of_its_columns():
         assert np.array_equal(getattr(plain, name), getattr(named, name))
 
 
-def test_a_profile_of_many_rows_is_one_of_some():
+@pytest.mark.parametrize("fitted", [RGLD.fast, RGLD.plus])
+def test_a_profile_of_many_rows_is_one_of_some_unless_their_columns_were_sorted(fitted):
     matrix = np.random.default_rng(2).normal(size=(9000, 2))
-    assert RGLD.fast(random_state=0).fit(matrix).model_.profiles[0].n_rows == 4096
+    matrix[:, 1] = np.append(1e300, matrix[1:, 1].round(1))
+    profiles = fitted(random_state=0).fit(matrix).model_.profiles
+    assert [profiles[j].n_rows for j in (0, 1)] == [9000, 9000]
+    for j in (0, 1):
+        counts = [np.sum(matrix[:, j] <= knot) for knot in profiles[j].knots]
+        assert profiles[j].counts.tolist() == counts
+        assert (profiles[j].knots[0], profiles[j].knots[-1]) == (matrix[:, j].min(), matrix[:, j].max())
+    matrix[5, 0] = np.nan
+    assert fitted(random_state=0).fit(matrix).model_.profiles[1].n_rows == 4096
 
 
 def test_relations_that_many_rows_break_are_said():

@@ -33,6 +33,7 @@ from rgld._model.ranks import (
     fit_cdf,
     normalized_rank,
 )
+from rgld._model.scaling import LARGEST_RAW_VALUE
 
 from ..observing import assert_threads_worked, cpu_times, on_kernels
 
@@ -274,6 +275,18 @@ def test_column_knots(kind, n, dtype):
             assert one.dtype == other.dtype
             np.testing.assert_array_equal(one, other)
         assert actual[0][3, 0] == actual[0][4, 0] == -np.inf
+        for kernels in (native_kernels, numpy_kernels):
+            assert_same_bits(kernels.statistics_and_knots(X, places, 2, 0)[1], actual)
+
+
+def test_statistics_with_knots_are_those_without():
+    """Statistics are of clipped values, knots of the values as they are."""
+    X = np.append([[-1e308, 1.0], [1e300, 2.0], [np.inf, 3.0]], np.random.default_rng(0).normal(size=(500, 2)), axis=0)
+    statistics, knots = native_kernels.statistics_and_knots(X, np.array([0, 502]), 1, 7)
+    assert_same_bits(vars(statistics).values(), vars(native_kernels.column_statistics(X, 1, 7)).values())
+    assert_same_statistics(X, 7)
+    assert statistics.value_range[0] == 2 * LARGEST_RAW_VALUE
+    assert knots.values[0].tolist() == [-1e308, np.inf]
 
 
 @pytest.mark.parametrize("bad", [[-1], [5], [1, 1], [2, 1]])

@@ -95,9 +95,12 @@ Results everything(const Inputs& inputs, bool keep, int n_threads) {
     const Run run{n_threads, [] { return false; }};
     Results results;
     ColumnStatistics columns(kColumns, 11);
-    columns.learn(inputs.matrix(), 1e300, run);
+    ColumnKnots knots(kColumns, {0, 1});
+    columns.learn(inputs.matrix(), 1e300, knots, run);
     append(results, columns.statistics);
     append(results, columns.quantiles);
+    append(results, knots.values);
+    append(results, knots.counts);
 
     Rows rows(inputs.matrix(), inputs.scaling, rows_per_block(kRows, inputs.scaling.n_columns()));
     if (keep) rows.keep_scaled(run);

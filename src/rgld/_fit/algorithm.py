@@ -29,7 +29,7 @@ from .._params import Parameters
 from .._table.encoding import Encoding
 from .._table.far_dates import date_score
 from .._table.infer import with_medians
-from .._table.profiles import Profiles, profile_table
+from .._table.profiles import Profiles, knot_places, profile_table, whole_profiles
 from .._table.schema import Schema
 from .._table.table import MIN_ROWS, Table, require_rows
 from .._threshold import MAX_CALIBRATION_ROWS, fit_offset
@@ -137,7 +137,9 @@ def fit_table(
     encoding = training.infer_encoding(parameters.columns, n_rows=n_spanned, na_values=parameters.na_values)
     matrix = table.encode(encoding, row_indices)  # all rows, so that an error names the row of the user's table
     sample = None if sampled is None else matrix[sampled]
-    rows = RowsInMemory(matrix if held_out is None else matrix[learned], sample, parameters.n_jobs)
+    is_plain = sampled is None and encoding.is_plain
+    places = knot_places(len(training), training.n_columns) if is_plain else None
+    rows = RowsInMemory(matrix if held_out is None else matrix[learned], sample, parameters.n_jobs, places)
     sample_table = training if sampled is None else table.take(sampled)
     relating = partial(fit_relations, sample_table, encoding, rows.sample)
     viewed = viewed_rows(len(rows.sample), parameters, seed)
@@ -146,7 +148,8 @@ def fit_table(
     with ONE_BLAS_THREAD.held(), _kernels.team(rows.n_threads) as team:
         related = begin(relating, team, rows.matrix.size) if parameters.relations else None  # beside the views
         model, branch_scores = fit_model(rows if viewed is None else SomeRows(rows, viewed), encoding, parameters, seed)
-        model = replace(model, profiles=_profiles(sample_table, encoding, rows))
+        profiles = whole_profiles(len(training), *rows.knots) if rows.knots else _profiles(sample_table, encoding, rows)
+        model = replace(model, profiles=profiles)
         if related is not None:
             fitted = related()
             model = _related(model, fitted)

@@ -15,16 +15,25 @@ from .training_rows import FittedRanks, TrainingRows
 class RowsInMemory:
     """Training rows that are all in memory."""
 
-    def __init__(self, matrix: Floats, sample: Floats | None, n_jobs: int | None) -> None:
-        """Take all rows, and a sample of them if the table is long."""
+    knots: _kernels.ColumnKnots | None = None
+    """Of each column the values at some places of its order, if these were asked for: known with the statistics."""
+
+    def __init__(
+        self, matrix: Floats, sample: Floats | None, n_jobs: int | None, places: Indices | None = None
+    ) -> None:
+        """Take all rows, a sample of them if the table is long, and the places of the `knots`."""
         self.matrix = matrix
+        self.places = places
         self.sample = matrix if sample is None else sample
         self.is_whole = sample is None
         self.n_threads = threads_for(len(matrix), n_jobs, SHORT_FIT_ROWS)
 
     def column_statistics(self, n_quantiles: int) -> ColumnStatistics:
         """Return the statistics of every column, and `n_quantiles` quantiles of each."""
-        return _kernels.column_statistics(self.matrix, self.n_threads, n_quantiles)
+        if self.places is None:
+            return _kernels.column_statistics(self.matrix, self.n_threads, n_quantiles)
+        statistics, self.knots = _kernels.statistics_and_knots(self.matrix, self.places, self.n_threads, n_quantiles)
+        return statistics
 
     def column_moments(self, scaling: Scaling) -> tuple[Float64s, Float64s]:
         """Return mean and standard deviation of every scaled column, over the sample, as in passes."""

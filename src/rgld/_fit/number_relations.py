@@ -66,6 +66,8 @@ MEDIAN_ROWS = 512
 MAX_EXACT_PROBE = 0.05
 """Where only exact relations are kept, the rows that are looked at first keep within this fraction of the column's
 spread."""
+MAX_ROUGH = 1e15
+"""Where only the rows to leave out are decided, farther values count as this: their squares stay finite as float32."""
 MIN_POSITIVE = 0.9
 """A column has logarithms if this fraction of its numbers is above 0."""
 MAX_CURVE_DIGITS = 1.5
@@ -322,8 +324,10 @@ def _weights(covariance: Float64s, target: int, partners: list[int]) -> Float64s
 def _inner_covariance(matrix: Float64s, is_number: Bools) -> Float64s:
     """Return the covariance over the rows that fit the others."""
     numbers = matrix[: np.count_nonzero(is_number)]  # they come first
-    kept = _inner(np.maximum(numbers.max(axis=0), -numbers.min(axis=0)))
-    rough = matrix.astype(np.float32)  # precise enough to tell which rows to leave out
+    farthest = np.maximum(numbers.max(axis=0), -numbers.min(axis=0))
+    kept = _inner(farthest)
+    rough = matrix if farthest.max() <= MAX_ROUGH else np.clip(matrix, -MAX_ROUGH, MAX_ROUGH)
+    rough = rough.astype(np.float32)  # precise enough to tell which rows to leave out
     precision = _precision(_covariance(rough, kept).astype(np.float64), is_number, INNER_RIDGE)
     weights = precision / np.sqrt(np.diag(precision[:, is_number]))[:, None]
     residuals = weights.astype(np.float32) @ rough

@@ -37,6 +37,7 @@ if TYPE_CHECKING or name == "numpy":
 else:
     from . import native_kernels as chosen
 
+ColumnKnots = chosen.ColumnKnots
 Distances = chosen.Distances
 Rows = chosen.Rows
 Team = chosen.Team
@@ -54,11 +55,13 @@ leverage_sums = chosen.leverage_sums
 pair_distances = chosen.pair_distances
 project_rows = chosen.project_rows
 sorted_rows = chosen.sorted_rows
+statistics_and_knots = chosen.statistics_and_knots
 team = chosen.team
 values_at = chosen.values_at
 view_scores = chosen.view_scores
 
 __all__ = [
+    "ColumnKnots",
     "Distances",
     "Rows",
     "Team",
@@ -76,6 +79,7 @@ __all__ = [
     "pair_distances",
     "project_rows",
     "sorted_rows",
+    "statistics_and_knots",
     "team",
     "values_at",
     "view_scores",

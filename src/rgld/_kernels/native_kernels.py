@@ -28,7 +28,7 @@ from .._model.scaling import ARCSINH_KINDS, LARGEST_RAW_VALUE, LARGEST_VALUE, Sc
 from .._model.statistics import DISTINCT_ROWS, ColumnStatistics
 from .._model.views import Views
 from . import _core
-from .numpy_kernels import Distances, Moments, Sums, Team
+from .numpy_kernels import ColumnKnots, Distances, Moments, Sums, Team
 
 Native = TypeVar("Native")
 Part = Scaling | Branch | BranchRanks
@@ -81,12 +81,24 @@ def _native_scaling(scaling: Scaling) -> _core.Scaling:
     return _prepared(scaling, lambda: _core.Scaling(kinds, *arrays, LARGEST_VALUE))
 
 
+NO_PLACES = np.empty(0, np.intp)
+
+
 def column_statistics(X: Floats, n_threads: int, n_quantiles: int) -> ColumnStatistics:
     """Return the statistics of every column."""
+    return statistics_and_knots(X, NO_PLACES, n_threads, n_quantiles)[0]
+
+
+def statistics_and_knots(
+    X: Floats, places: Indices, n_threads: int, n_quantiles: int
+) -> tuple[ColumnStatistics, ColumnKnots]:
+    """Return `column_statistics` and `column_knots`, each column sorted once."""
     n_rows = len(X)
-    statistics, quantiles = _core.column_statistics(_plain(X), n_quantiles, LARGEST_RAW_VALUE, n_threads)
+    statistics, quantiles, knots = _core.column_statistics(
+        _plain(X), n_quantiles, LARGEST_RAW_VALUE, places.astype(np.int64), n_threads
+    )
     mean, std, median, iqr, value_range, skewness, tail_weight, n_distinct, n_most_frequent = statistics.T
-    return ColumnStatistics(
+    found = ColumnStatistics(
         mean=mean,
         std=std,
         median=median,
@@ -98,12 +110,13 @@ def column_statistics(X: Floats, n_threads: int, n_quantiles: int) -> ColumnStat
         mode_fraction=n_most_frequent / n_rows,
         quantiles=quantiles,
     )
+    return found, ColumnKnots(*knots)
 
 
-def column_knots(X: Floats, places: Indices, n_threads: int) -> tuple[Float64s, Int64s]:
+def column_knots(X: Floats, places: Indices, n_threads: int) -> ColumnKnots:
     """Return of each column the values at some places of its sorted values, and for each the number of values that are
-    not larger, shape (d, k). The places increase. A NaN becomes -inf."""
-    return _core.column_knots(_plain(X), places.astype(np.int64), n_threads)
+    not larger. The places increase. A NaN becomes -inf."""
+    return ColumnKnots(*_core.column_knots(_plain(X), places.astype(np.int64), n_threads))
 
 
 def column_moments(rows: Rows) -> Moments:

@@ -37,6 +37,14 @@ class Sums(NamedTuple):
     phi_phi: Float64s
 
 
+class ColumnKnots(NamedTuple):
+    """Values at some places of each sorted column, shape (d, k)."""
+
+    values: Float64s
+    counts: Int64s
+    """For each of them, the number of rows with this value or a smaller one."""
+
+
 class Moments(NamedTuple):
     """Mean and standard deviation of the scaled columns, shape (S * d,)."""
 
@@ -88,15 +96,22 @@ def column_statistics(X: Floats, n_threads: int, n_quantiles: int) -> ColumnStat
     return sorted_column_statistics(X, n_quantiles)
 
 
-def column_knots(X: Floats, places: Indices, n_threads: int) -> tuple[Float64s, Int64s]:
+def statistics_and_knots(
+    X: Floats, places: Indices, n_threads: int, n_quantiles: int
+) -> tuple[ColumnStatistics, ColumnKnots]:
+    """Return `column_statistics` and `column_knots`."""
+    return column_statistics(X, n_threads, n_quantiles), column_knots(X, places, n_threads)
+
+
+def column_knots(X: Floats, places: Indices, n_threads: int) -> ColumnKnots:
     """Return of each column the values at some places of its sorted values, and for each the number of values that are
-    not larger, shape (d, k). The places increase. A NaN becomes -inf."""
+    not larger. The places increase. A NaN becomes -inf."""
     columns = X.T.astype(np.float64)
     columns[np.isnan(columns)] = -np.inf
     columns.sort(axis=1)
     knots = columns[:, places]
     counts = [column.searchsorted(own, side="right") for column, own in zip(columns, knots, strict=True)]
-    return knots, np.array(counts, np.int64)
+    return ColumnKnots(knots, np.array(counts, np.int64))
 
 
 def column_moments(rows: Rows) -> Moments:
