@@ -542,7 +542,16 @@ NB_MODULE(_core, m) {
         run_freely(n_threads, [&](const Run& run) { count_pairs(codes.data(), n_rows, sizes, run, counts.data()); });
         return array_of(std::move(counts), {width, width});
     });
-    // Both keep the GIL: they take some microseconds.
+    // The next three keep the GIL: they take some microseconds.
+    m.def("inverse_triangles", [](In<double, 3> given) {
+        const size_t n_matrices = given.shape(0), n = given.shape(1);
+        require(given.shape(2) == n, "a triangle is square");
+        const std::vector<double> triangles = copied(given);
+        std::vector<double> inverses(triangles.size());
+        for (size_t t = 0; t < n_matrices; ++t)
+            invert_triangle(triangles.data() + t * n * n, n, inverses.data() + t * n * n);
+        return array_of(std::move(inverses), {n_matrices, n, n});
+    });
     m.def("values_at", [](In<double, 1> given, const std::vector<size_t>& places) {
         std::vector<double> values = copied(given);
         return values_at(values, places);

@@ -69,6 +69,20 @@ void sort_rows(double* rows, size_t n_rows, size_t n, const Run& run) {
     });
 }
 
+void invert_triangle(const double* triangle, size_t n, double* inverse) {
+    for (size_t i = 0; i < n; ++i) {
+        double* row = inverse + i * n;
+        std::fill(row, row + n, 0.0);
+        for (size_t k = 0; k < i; ++k) {
+            const double factor = triangle[i * n + k];
+            const double* above = inverse + k * n;
+            for (size_t j = 0; j <= k; ++j) row[j] -= factor * above[j];
+        }
+        for (size_t j = 0; j < i; ++j) row[j] /= triangle[i * n + i];
+        row[i] = 1.0 / triangle[i * n + i];
+    }
+}
+
 void count_pairs(const uint8_t* codes, size_t n_rows, const std::vector<size_t>& sizes, const Run& run,
                  int32_t* counts) {
     const size_t n_columns = sizes.size();

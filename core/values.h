@@ -1,5 +1,5 @@
-// Counts of pairs of values, and values at places of their order. The NumPy twins are `count_pairs`, `values_at`,
-// `distances_at` and `sorted_rows` of src/rgld/_kernels/numpy_kernels.py.
+// Counts of pairs of values, values at places of their order, inverses of triangles. The NumPy twins are `count_pairs`,
+// `values_at`, `distances_at`, `sorted_rows` and `inverse_triangles` of src/rgld/_kernels/numpy_kernels.py.
 #pragma once
 
 #include <cstddef>
@@ -21,5 +21,8 @@ double value_at(std::vector<double>& values, size_t place);
 
 // Sorts each of the rows, (n_rows, n). NaN comes last.
 void sort_rows(double* rows, size_t n_rows, size_t n, const Run& run);
+
+// Inverts a lower triangular matrix (n, n). What lies above the diagonal is not read, and is 0 in the inverse.
+void invert_triangle(const double* triangle, size_t n, double* inverse);
 
 }  // namespace rgld

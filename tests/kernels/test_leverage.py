@@ -83,6 +83,24 @@ def test_far_rows_are_finite_and_keep_their_order(kernels):
     assert (overflowing == np.float32(LARGEST_LEVERAGE)).all()
 
 
+@pytest.mark.parametrize("kernels", [_kernels, numpy_kernels])
+@pytest.mark.parametrize("n", [1, 2, 7, 40])
+def test_inverses_of_triangles(kernels, n):
+    rng = np.random.default_rng(n)
+    triangles = np.tril(rng.normal(size=(3, n, n)), -1) / n + np.eye(n) * rng.uniform(0.5, 2.0, n)
+    inverses = kernels.inverse_triangles(triangles)
+    np.testing.assert_array_equal(inverses, np.tril(inverses))
+    np.testing.assert_allclose(inverses @ triangles, np.broadcast_to(np.eye(n), (3, n, n)), atol=1e-12)
+    above = np.triu(rng.normal(size=(3, n, n)), 1)  # is not read
+    np.testing.assert_array_equal(kernels.inverse_triangles(triangles + above), inverses)
+
+
+def test_only_squares_have_triangles():
+    core = pytest.importorskip("rgld._kernels._core", reason="rgld was installed without its compiled core")
+    with pytest.raises(ValueError, match="a triangle is square"):
+        core.inverse_triangles(np.ones((2, 3, 4)))
+
+
 def test_roots_of_singular_and_indefinite_matrices():
     bad = np.diag([1.0, -0.5, 1.0, 1.0])  # rounding can do this to a covariance
     every = np.array([np.zeros((4, 4)), np.ones((4, 4)), np.diag([1e12, 1.0, 0.0, 0.0]), -1e-9 * np.eye(4), bad])

@@ -86,7 +86,7 @@ def inverse_roots(covariances: Float64s, ridge: float) -> Float32s:
         triangles = np.linalg.cholesky(covariances + ridge * np.eye(covariances.shape[1]))
     except np.linalg.LinAlgError:  # of one view at least
         triangles = np.array([_triangle(of_view, ridge) for of_view in covariances])
-    return np.tril(np.linalg.inv(triangles)).astype(np.float32)
+    return _kernels.inverse_triangles(triangles).astype(np.float32)
 
 
 def _triangle(covariance: Float64s, ridge: float) -> Float64s:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .. import _kernels
 from .._arrays import Float32s, Float64s, Int64s
 from .._model.views import Views
 from .._params import Parameters
@@ -120,7 +121,7 @@ def _orthogonal(normals: Float32s) -> Float64s:
     With A^T A = L L^T, the columns of A L^-T are orthonormal.
     """
     columns = normals.astype(np.float64)
-    triangle = np.linalg.cholesky(columns.swapaxes(1, 2) @ columns)
-    orthonormal = columns @ np.linalg.inv(triangle).swapaxes(1, 2)
+    triangles = np.linalg.cholesky(columns.swapaxes(1, 2) @ columns)
+    orthonormal = columns @ _kernels.inverse_triangles(triangles).swapaxes(1, 2)
     directions: Float64s = orthonormal * np.sqrt(columns.shape[1] / columns.shape[2])
     return directions

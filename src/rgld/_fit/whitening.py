@@ -30,8 +30,10 @@ def whitened(views: Views, rows: _kernels.Rows, inner: Int64s, shape: ViewShape,
     chosen = np.flatnonzero(ridges > 0)
     if not len(chosen):
         return views
-    rng = randomness.child(seed, randomness.LOCAL, randomness.WHITENING)
-    indices = rng.choice(inner, min(MAX_COVARIANCE_ROWS, len(inner)), replace=False)
+    indices = inner
+    if len(inner) > MAX_COVARIANCE_ROWS:
+        rng = randomness.child(seed, randomness.LOCAL, randomness.WHITENING)
+        indices = rng.choice(inner, MAX_COVARIANCE_ROWS, replace=False)
     own = Views(views.features[chosen], views.projection[chosen])
     z = _kernels.project_rows(rows, own, np.tile(indices, (len(chosen), 1))).astype(np.float64)
     z -= z.mean(axis=2, keepdims=True)

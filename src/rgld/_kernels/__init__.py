@@ -51,6 +51,7 @@ count_scores = chosen.count_scores
 distances_at = chosen.distances_at
 embedding_sums = chosen.embedding_sums
 fit_ranks = chosen.fit_ranks
+inverse_triangles = chosen.inverse_triangles
 leverage_sums = chosen.leverage_sums
 pair_distances = chosen.pair_distances
 project_rows = chosen.project_rows
@@ -75,6 +76,7 @@ __all__ = [
     "distances_at",
     "embedding_sums",
     "fit_ranks",
+    "inverse_triangles",
     "leverage_sums",
     "pair_distances",
     "project_rows",

@@ -288,6 +288,11 @@ def distances_at(values: Floats, center: float, places: Sequence[int]) -> list[f
     return _core.distances_at(np.ascontiguousarray(values, dtype=np.float64), center, list(places))
 
 
+def inverse_triangles(triangles: Floats) -> Float64s:
+    """Return the inverses of lower triangular matrices, shape (T, n, n)."""
+    return _core.inverse_triangles(np.ascontiguousarray(triangles, dtype=np.float64))
+
+
 def sorted_rows(rows: Float64s) -> Float64s:
     """Return the rows, each sorted. NaN comes last."""
     if NUMPY_SORTS_FAST:

@@ -254,6 +254,12 @@ def distances_at(values: Floats, center: float, places: Sequence[int]) -> list[f
     return values_at(np.abs(np.asarray(values, dtype=np.float64) - center), places)
 
 
+def inverse_triangles(triangles: Floats) -> Float64s:
+    """Return the inverses of lower triangular matrices, shape (T, n, n)."""
+    inverses: Float64s = np.tril(np.linalg.inv(np.tril(triangles)))
+    return inverses
+
+
 def sorted_rows(rows: Float64s) -> Float64s:
     """Return the rows, each sorted. NaN comes last."""
     return np.sort(rows, axis=1)
