@@ -336,9 +336,7 @@ NB_MODULE(_core, m) {
                                                                  : Scaling::Kind::kLinear);
                  }
                  if (quantiles.shape(1) > 0)
-                     for (size_t c = 0; c < d; ++c)
-                         scaling.curves.push_back(
-                             quantile_curve(quantiles.data() + c * quantiles.shape(1), quantiles.shape(1)));
+                     scaling.curves = quantile_curves(quantiles.data(), d, quantiles.shape(1));
                  new (self) Scaling(std::move(scaling));
              });
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace rgld {
 namespace {
@@ -148,15 +149,26 @@ void Scaling::apply(const Matrix& X, size_t c, const int64_t* indices, size_t co
     std::fill(column + count, column + stride, 0.0f);
 }
 
-Cdf<double> quantile_curve(const double* quantiles, size_t n) {
-    const double end = 0.5 / double(n);
-    std::vector<Knot<double>> knots;
-    for (size_t first = 0, last; first < n; first = last) {
-        for (last = first + 1; last < n && quantiles[last] == quantiles[first];) ++last;
-        const double level = 0.5 * double(first + last - 1) / double(std::max<size_t>(1, n - 1));
-        knots.push_back({quantiles[first], normal_quantile(std::min(std::max(level, end), 1.0 - end))});
+std::vector<Cdf<double>> quantile_curves(const double* quantiles, size_t n_columns, size_t n) {
+    const double end = 0.5 / double(n), n_steps = double(std::max<size_t>(1, n - 1));
+    // Twice the level, in steps, is a whole number. The columns have most levels in common.
+    std::vector<double> scores(2 * n - 1, std::numeric_limits<double>::quiet_NaN());
+    std::vector<Cdf<double>> curves;
+    curves.reserve(n_columns);
+    for (size_t c = 0; c < n_columns; ++c, quantiles += n) {
+        std::vector<Knot<double>> knots;
+        knots.reserve(n);
+        for (size_t first = 0, last; first < n; first = last) {
+            for (last = first + 1; last < n && quantiles[last] == quantiles[first];) ++last;
+            const size_t twice = first + last - 1;
+            double& score = scores[twice];
+            if (std::isnan(score))
+                score = normal_quantile(std::min(std::max(0.5 * double(twice) / n_steps, end), 1.0 - end));
+            knots.push_back({quantiles[first], score});
+        }
+        curves.emplace_back(std::move(knots), double(n), 1.0);
     }
-    return Cdf<double>(std::move(knots), double(n), 1.0);
+    return curves;
 }
 
 size_t rows_per_block(size_t n_rows, size_t n_columns) {

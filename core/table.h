@@ -66,9 +66,9 @@ struct Scaling {
     void apply(const Matrix& X, size_t c, const int64_t* indices, size_t count, float* column, size_t stride) const;
 };
 
-// The curve of a column. Its knots are the distinct quantiles with the normal scores of their levels; equal quantiles
-// share the level in the middle. Levels stay half a step, 0.5 / n, away from 0 and 1.
-Cdf<double> quantile_curve(const double* quantiles, size_t n);
+// The curves of columns, given n quantiles of each. Their knots are the distinct quantiles with the normal scores of
+// their levels; equal quantiles share the level in the middle. Levels stay half a step, 0.5 / n, away from 0 and 1.
+std::vector<Cdf<double>> quantile_curves(const double* quantiles, size_t n_columns, size_t n);
 
 // The rows of a table as blocks of scaled columns, d for each scaling. keep_scaled() scales them once, if they fit a
 // budget; otherwise each call of columns() scales a block anew.

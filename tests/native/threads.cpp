@@ -58,10 +58,9 @@ Inputs draw_inputs() {
                     std::vector<double>(n_scaled, 1.0),
                     {},
                     1e9};
-    for (size_t c = 0; c < kColumns; ++c) {
-        const double quantiles[] = {-2.0, -0.5, 0.0, 0.0, 0.7, 2.0};
-        scaling.curves.push_back(quantile_curve(quantiles, std::size(quantiles)));
-    }
+    std::vector<double> quantiles;
+    for (size_t c = 0; c < kColumns; ++c) quantiles.insert(quantiles.end(), {-2.0, -0.5, 0.0, 0.0, 0.7, 2.0});
+    scaling.curves = quantile_curves(quantiles.data(), kColumns, quantiles.size() / kColumns);
     const auto weights = [&] { return normal_values<float>(random, n_weights); };
     GlobalBranch global(draw_views(random, n_scaled, kRandomFeatures), {1.0, 0.5}, weights(), weights(),
                         normal_values<float>(random, kViews));
