@@ -335,8 +335,7 @@ NB_MODULE(_core, m) {
                                              : kind == "arcsinh" ? Scaling::Kind::kArcsinh
                                                                  : Scaling::Kind::kLinear);
                  }
-                 if (quantiles.shape(1) > 0)
-                     scaling.curves = quantile_curves(quantiles.data(), d, quantiles.shape(1));
+                 if (quantiles.shape(1) > 0) scaling.curves = quantile_curves(quantiles.data(), d, quantiles.shape(1));
                  new (self) Scaling(std::move(scaling));
              });
 
