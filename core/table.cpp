@@ -157,7 +157,6 @@ std::vector<Cdf<double>> quantile_curves(const double* quantiles, size_t n_colum
     curves.reserve(n_columns);
     for (size_t c = 0; c < n_columns; ++c, quantiles += n) {
         std::vector<Knot<double>> knots;
-        knots.reserve(n);
         for (size_t first = 0, last; first < n; first = last) {
             for (last = first + 1; last < n && quantiles[last] == quantiles[first];) ++last;
             const size_t twice = first + last - 1;
