@@ -539,7 +539,7 @@ NB_MODULE(_core, m) {
         run_freely(n_threads, [&](const Run& run) { count_pairs(codes.data(), n_rows, sizes, run, counts.data()); });
         return array_of(std::move(counts), {width, width});
     });
-    // The next three keep the GIL: they take some microseconds.
+    // The next four keep the GIL: they take some microseconds.
     m.def("inverse_triangles", [](In<double, 3> given) {
         const size_t n_matrices = given.shape(0), n = given.shape(1);
         require(given.shape(2) == n, "a triangle is square");
@@ -548,6 +548,21 @@ NB_MODULE(_core, m) {
         for (size_t t = 0; t < n_matrices; ++t)
             invert_triangle(triangles.data() + t * n * n, n, inverses.data() + t * n * n);
         return array_of(std::move(inverses), {n_matrices, n, n});
+    });
+    m.def("find_partners", [](In<double, 2> given, In<int64_t, 1> targets, In<int64_t, 1> given_columns,
+                              size_t max_partners, double min_gain) {
+        const size_t n = given.shape(0), n_targets = targets.size();
+        require(given.shape(1) == n && given_columns.size() == n, "a covariance is square, and a feature has a column");
+        const std::vector<double> covariance = copied(given);
+        const std::vector<int64_t> columns = copied(given_columns), chosen = copied(targets);
+        std::vector<int64_t> partners(n_targets * max_partners);
+        std::vector<double> left_open(n_targets);
+        for (size_t t = 0; t < n_targets; ++t) {
+            require(chosen[t] >= 0 && size_t(chosen[t]) < n, "a target is a feature");
+            left_open[t] = find_partners(covariance.data(), n, size_t(chosen[t]), columns.data(),
+                                         {max_partners, min_gain}, partners.data() + t * max_partners);
+        }
+        return nb::make_tuple(array_of(std::move(partners), {n_targets, max_partners}), array_of(std::move(left_open)));
     });
     m.def("values_at", [](In<double, 1> given, const std::vector<size_t>& places) {
         std::vector<double> values = copied(given);

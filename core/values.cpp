@@ -83,6 +83,52 @@ void invert_triangle(const double* triangle, size_t n, double* inverse) {
     }
 }
 
+double find_partners(const double* covariance, size_t n, size_t target, const int64_t* columns, PartnerRules rules,
+                     int64_t* partners) {
+    const auto whole = [&](size_t i) { return covariance[i * n + i]; };
+    // Of what is left open: variances, and covariances with the target. A column of `steps` is a feature.
+    std::vector<double> variance(n), left(covariance + target * n, covariance + (target + 1) * n), steps;
+    std::vector<char> is_free(n);
+    for (size_t i = 0; i < n; ++i) {
+        variance[i] = whole(i);
+        is_free[i] = columns[i] != columns[target];
+    }
+    std::fill_n(partners, rules.max_partners, -1);
+    for (size_t n_steps = 0;; ++n_steps) {
+        const double open = left[target];
+        size_t best = 0;
+        double most = -1.0, explained = 0.0;
+        for (size_t i = 0; i < n && !std::isnan(most); ++i) {
+            double own = 0.0;
+            if (is_free[i] && variance[i] > 1e-8 * whole(i)) own = left[i] * left[i] / std::max(variance[i], 1e-300);
+            const double rounded = std::nearbyint(own * 1e12) / 1e12;  // what is equal on paper is equal
+            if (!(rounded <= most)) best = i, most = rounded, explained = own;
+        }
+        const bool goes_on =
+            n_steps < rules.max_partners && explained >= rules.min_gain * open && open > 1e-12 * whole(target);
+        if (!goes_on) return std::sqrt(std::max(open, 0.0) / whole(target));
+        partners[n_steps] = int64_t(best);
+        is_free[best] = false;
+        // One step of a Cholesky factorization: only the row of the new partner is needed of what is left.
+        std::vector<double> known(n);
+        for (size_t k = 0; k < n_steps; ++k) {
+            const double* before = steps.data() + k * n;
+            const double factor = before[best];
+            for (size_t i = 0; i < n; ++i) known[i] += factor * before[i];
+        }
+        steps.resize((n_steps + 1) * n);
+        double* step = steps.data() + n_steps * n;
+        for (size_t i = 0; i < n; ++i) step[i] = covariance[best * n + i] - known[i];
+        const double root = std::sqrt(step[best]);
+        for (size_t i = 0; i < n; ++i) step[i] /= root;
+        const double factor = step[target];
+        for (size_t i = 0; i < n; ++i) {
+            variance[i] -= step[i] * step[i];
+            left[i] -= factor * step[i];
+        }
+    }
+}
+
 void count_pairs(const uint8_t* codes, size_t n_rows, const std::vector<size_t>& sizes, const Run& run,
                  int32_t* counts) {
     const size_t n_columns = sizes.size();

@@ -6,6 +6,7 @@ import pytest
 
 from rgld import _kernels
 from rgld._fit import category_relations, order_relations
+from rgld._fit.deciding import deciding
 from rgld._fit.number_relations import MAX_TERMS, MIN_GAIN, _partners, _ranks
 from rgld._fit.residuals import distances, distances_in_order, in_order
 from rgld._fit.value_counts import ValueColumn, count_pair, worth_a_look
@@ -134,7 +135,10 @@ def test_pairs_of_columns_that_are_passed_over_have_no_order(monkeypatch):
     numbers = [j for j, own in enumerate(cells.encoding.columns) if own.kind != "category"]
 
     def found():
-        return [(one.relation["low"], one.relation["high"]) for one in order_relations.candidates(cells, numbers)]
+        return [
+            (one.relation["low"], one.relation["high"])
+            for one in order_relations.candidates(cells, deciding(cells, numbers))
+        ]
 
     short = found()
     monkeypatch.setattr(
@@ -211,3 +215,27 @@ def test_partners_are_those_of_one_column_at_a_time():
         assert partners == expected
         assert left_open == pytest.approx(expected_open, abs=1e-6)
     assert set(found[1].partners) >= {0, 1}
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_core_finds_the_partners_that_numpy_finds(seed):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(30, 4)) @ rng.normal(size=(4, 200)) + rng.choice([0.0, 1e-3, 0.3]) * rng.normal(size=(30, 200))
+    x[5], x[6], x[7:9] = x[4], 0.0, x[9] - x[10]  # equal, constant, equally good
+    x[20] *= 1e12
+    covariance, columns, targets = np.cov(x), rng.integers(0, 25, 30), np.array([9, 0, 4, 20, 29])
+    if seed == 7:
+        covariance[3, 9] = covariance[9, 3] = np.nan
+    for most, gain in ((MAX_TERMS, MIN_GAIN), (2, 0.5), (0, 0.1), (29, 0.0)):
+        found = _kernels.find_partners(covariance, targets, columns, most, gain)
+        with np.errstate(all="ignore"):
+            expected = numpy_kernels.find_partners(covariance, targets, columns, most, gain)
+        for own, other in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(own, other)
+
+
+def test_partners_of_what_is_no_feature_are_refused():
+    core = pytest.importorskip("rgld._kernels._core", reason="rgld was installed without its compiled core")
+    for shape, target in (((3, 2), 0), ((2, 2), 0), ((3, 3), 3), ((3, 3), -1)):
+        with pytest.raises(ValueError, match=r"square|a target is a feature"):
+            core.find_partners(np.eye(*shape), np.array([target]), np.arange(3), 2, 0.1)

@@ -6,6 +6,7 @@ import pytest
 
 from rgld import RGLD
 from rgld._fit.category_relations import candidates as category_candidates
+from rgld._fit.deciding import deciding
 from rgld._fit.order_relations import candidates as order_candidates
 from rgld._fit.relations import fit_relations
 from rgld._kernels.relations import Cells, cells_of, evidence_of, relation_score
@@ -192,7 +193,7 @@ def test_strengths_are_those_of_the_slow_twin():
     cells = Cells(read, encoding, {})
     names = table.columns
     a, b = names.index("pickup"), names.index("dropoff")
-    (order,) = order_candidates(cells, [a, b])
+    (order,) = order_candidates(cells, deciding(cells, [a, b]))
     expected = twin.order_strength(cells.numbers(a).tolist(), cells.numbers(b).tolist())
     assert order.strength == pytest.approx(expected, abs=1e-6)
     j, k = names.index("payment"), names.index("state")

@@ -10,11 +10,10 @@ differences) and on their logarithms (products). In each:
 3. Weights by least squares, without the rows that are farthest from the weights that the covariance gives; whole
    numbers where they do as well.
 
-These three look at no more than `MAX_SOLVED_ROWS` rows, evenly spaced. How near the rows are is measured on all rows
-(`residuals.py`).
+These three look at the rows that decide (`deciding.py`). How near rows are is measured on all of them (`residuals.py`).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -26,6 +25,7 @@ from .._model.relations import LOGARITHMS, MAX_TERMS, PRODUCT, SUM, UNLISTED
 from .candidates import Candidate, evenly_spaced
 from .conditions import Scaled, under_conditions
 from .curves import MIN_CURVE_ROWS, Correlations, curves
+from .deciding import Deciding, n_true
 from .residuals import (
     MAX_SPREAD,
     MIN_NOISY_ROWS,
@@ -43,8 +43,6 @@ from .residuals import (
     with_limits,
 )
 
-MAX_SOLVED_ROWS = 4096
-"""Rows that decide which columns are related, and how."""
 MIN_SOLVED_ROWS, MIN_ROWS_PER_TERM = 50, 10
 """A relation needs at least `MIN_SOLVED_ROWS` rows without missing values, and `MIN_ROWS_PER_TERM` more per partner."""
 MIN_GAIN = 0.1
@@ -76,7 +74,7 @@ MAX_LINEAR = 32
 """Relations without a condition that are kept."""
 MAX_EXACT_OPEN = 0.1
 """An exact relation leaves less open than this fraction of a column's standard deviation, by the covariance."""
-MAX_NOISY = 6
+MAX_NOISY = 4
 """Columns that their partners explain, but not precisely, whose weights are fitted in each pass, the best explained
 first: bounds the time for tables in which everything correlates with everything."""
 DIGITS = 10
@@ -160,15 +158,14 @@ def _ranks(numbers: Float64s) -> Float32s:
     return ranks
 
 
-def candidates(cells: Cells, numbers: Sequence[int], values: Sequence[int]) -> tuple[list[Candidate], list[Candidate]]:
+def candidates(cells: Cells, deciding: Deciding, values: Sequence[int]) -> tuple[list[Candidate], list[Candidate]]:
     """Return the relations of numbers, and the curves, with limits that allow for how many there are."""
-    some = evenly_spaced(len(cells), MAX_SOLVED_ROWS)
+    numbers, some = deciding.columns.tolist(), deciding.rows
     if not numbers or len(numbers) + len(values) < 2:
         return [], []
     of_values = list(_values(cells, values, some))
     found: list[Measured] = []
-    correlations = Correlations(np.array(numbers), np.zeros((len(numbers), len(numbers))))
-    deciding = _deciding(cells, numbers, some)
+    correlations = Correlations(deciding.columns, np.zeros((len(numbers), len(numbers))))
     as_is, logarithms = (_numbers(cells, deciding, is_log) for is_log in (False, True))
     for is_log, features in ((False, as_is), (True, logarithms)):
         if features:
@@ -182,37 +179,10 @@ def candidates(cells: Cells, numbers: Sequence[int], values: Sequence[int]) -> t
     return [one for one in limited if "knot" not in one.relation], [one for one in limited if "knot" in one.relation]
 
 
-class Deciding(NamedTuple):
-    """The columns of numbers over the rows that decide, shape (columns, rows)."""
-
-    columns: Indices
-    numbers: Float64s
-    """NaN where missing."""
-    ordered: Float64s
-    """Each column sorted; NaN comes last."""
-    n_known: Indices
-    """How many numbers of each column are not missing."""
-
-
-def _deciding(cells: Cells, numbers: Sequence[int], some: Indices) -> Deciding:
-    own = np.array([cells.numbers(j) for j in numbers])
-    own = own if len(some) == len(cells) else own[:, some]
-    ordered = _kernels.sorted_rows(own)
-    return Deciding(np.array(numbers), own, ordered, own.shape[1] - _n_true(np.isnan, ordered, ordered[:, -1]))
-
-
-def _n_true(test: Callable[[Float64s], Bools], rows: Float64s, likeliest: Float64s) -> Indices:
-    """Return how many numbers of each row pass the test. In most rows none does: their likeliest one tells."""
-    count = np.zeros(len(rows), np.intp)
-    passing = np.flatnonzero(test(likeliest))
-    count[passing] = test(rows[passing]).sum(axis=1)
-    return count
-
-
 def _numbers(cells: Cells, deciding: Deciding, is_log: bool) -> list[Feature]:
     """Return the columns as features. Those of which the same places are used are scaled together."""
-    columns, numbers, ordered, stops = deciding
-    starts = _n_true(lambda own: own <= 0.0, ordered, ordered[:, 0]) if is_log else np.zeros_like(stops)
+    columns, _, numbers, ordered, stops = deciding
+    starts = n_true(lambda own: own <= 0.0, ordered, ordered[:, 0]) if is_log else np.zeros_like(stops)
     is_span = columns >= len(cells.encoding.columns)  # as it is, it is the difference of two columns, and says nothing
     has_unit = np.array([cells.kind(j) not in ("time", "boolean") for j in columns]) if is_log else ~is_span
     least = np.maximum(MIN_SOLVED_ROWS, MIN_POSITIVE * stops) if is_log else MIN_SOLVED_ROWS
@@ -254,8 +224,10 @@ def _values(cells: Cells, values: Sequence[int], some: Indices) -> Iterator[Feat
         count = np.bincount(codes[codes >= 0], minlength=1)
         frequent = np.flatnonzero(count >= max(MIN_VALUE_ROWS, MIN_VALUE_FRACTION * len(codes)))
         most = of_levels if j in with_levels else MAX_COLUMN_VALUES
-        for code in np.sort(frequent[np.argsort(-count[frequent], kind="stable")[:most]]):
-            yield Feature(j, int(code), (codes == code) - count[code] / len(codes), None, 1.0)
+        chosen = np.sort(frequent[np.argsort(-count[frequent], kind="stable")[:most]])
+        scaled = (codes == chosen[:, None]) - (count[chosen] / len(codes))[:, None]
+        for code, own in zip(chosen.tolist(), scaled, strict=True):
+            yield Feature(j, code, own, None, 1.0)
 
 
 def _linear(
@@ -366,37 +338,12 @@ class Explained(NamedTuple):
 
 
 def _partners(covariance: Float64s, targets: Indices, columns: Indices) -> list[Explained]:
-    """Return the partners of these features, found for all side by side. `columns` are those of all features."""
-    whole = np.diag(covariance)
-    chosen: dict[int, list[int]] = {int(target): [] for target in targets}
-    left_open = {int(target): 1.0 for target in targets}
-    # Of what is left open: variances, and covariances with the target. Each row is a target.
-    variance, left = np.tile(whole, (len(targets), 1)), covariance[targets]
-    is_free = columns != columns[targets][:, None]
-    steps = np.empty((0, *left.shape))
-    while len(targets):
-        rows = np.arange(len(targets))
-        own = left[rows, targets]
-        for target, part in zip(targets.tolist(), (np.maximum(own, 0.0) / whole[targets]).tolist(), strict=True):
-            left_open[target] = float(np.sqrt(part))
-        may = is_free & (variance > 1e-8 * whole)
-        explained = np.where(may, left**2 / np.maximum(variance, 1e-300), 0.0)
-        best = explained.round(12).argmax(axis=1)
-        goes_on = (explained[rows, best] >= MIN_GAIN * own) & (own > 1e-12 * whole[targets])
-        goes_on &= len(steps) < MAX_TERMS
-        targets, best, is_free = targets[goes_on], best[goes_on], is_free[goes_on]
-        variance, left, steps = variance[goes_on], left[goes_on], steps[:, goes_on]
-        rows = rows[: len(targets)]
-        for target, partner in zip(targets.tolist(), best.tolist(), strict=True):
-            chosen[target].append(partner)
-        is_free[rows, best] = False
-        # One step of a Cholesky factorization: only the row of the new partner is needed of what is left.
-        step = covariance[best] - (steps[:, rows, best, None] * steps).sum(axis=0)
-        step /= np.sqrt(step[rows, best])[:, None]
-        variance -= step**2
-        left -= step[rows, targets][:, None] * step
-        steps = np.concatenate((steps, step[None]))
-    return [Explained(target, own, left_open[target]) for target, own in chosen.items()]
+    """Return the partners of these features. `columns` are those of all features."""
+    chosen, left_open = _kernels.find_partners(covariance, targets, columns, MAX_TERMS, MIN_GAIN)
+    return [
+        Explained(target, [p for p in own if p >= 0], rest)
+        for target, own, rest in zip(targets.tolist(), chosen.tolist(), left_open.tolist(), strict=True)
+    ]
 
 
 def _fitted(cells: Cells, target: Feature, partners: list[Feature], weights: Float64s, is_log: bool) -> Measured | None:

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from .. import _kernels
 from .._arrays import Float64s
 from .._kernels.relations import Cells
-from .candidates import Candidate, evenly_spaced, may_be_kept
+from .candidates import Candidate, may_be_kept
+from .deciding import Deciding
 
 MIN_EXPECTED_FRACTION = {"time": 0.02}
 ELSE_EXPECTED_FRACTION = 0.05
@@ -19,26 +19,18 @@ MIN_ORDER_LIFT = {"time": 10.0, "duration": 30.0, "number": 150.0}
 that someone could name; of two numbers neither is known."""
 MAX_BROKEN_FRACTION = 0.002
 """An order that a larger fraction of the rows breaks is none."""
-MAX_COMPARED_ROWS = 2048
-"""Rows, evenly spaced, that tell how the values of a column are distributed."""
 N_ORDER_QUANTILES = 9
 """Quantiles of two columns that must be in order too: a cheap first look at a pair, ..."""
 FIRST_PROBED_ROWS, PROBED_ROWS = 64, 512
 """... and looks at so many rows: if they break an order too often, all rows do."""
 
 
-def candidates(cells: Cells, columns: Sequence[int]) -> Iterator[Candidate]:
+def candidates(cells: Cells, deciding: Deciding) -> Iterator[Candidate]:
     """Yield the orders of pairs of columns."""
-    kinds = {j: _unit(cells, j) for j in columns}
-    columns = [j for j in columns if kinds[j]]
-    some = evenly_spaced(len(cells), MAX_COMPARED_ROWS)
-    if len(columns) < 2:
-        return
-    ordered = _kernels.sorted_rows(np.array([cells.numbers(j)[some] for j in columns]))  # NaN comes last
-    n_present = (~np.isnan(ordered)).sum(axis=1).tolist()
-    present = {j: own[:n] for j, own, n in zip(columns, ordered, n_present, strict=True) if n}
-    columns = list(present)
-    for a, b in _in_order(cells, columns, kinds, present):
+    kinds = {j: _unit(cells, j) for j in deciding.columns.tolist()}
+    known = zip(kinds, deciding.ordered, deciding.n_known.tolist(), strict=True)
+    present = {j: ordered[:n] for j, ordered, n in known if kinds[j] and n}
+    for a, b in _in_order(cells, list(present), kinds, present):
         least, lift = MIN_EXPECTED_FRACTION.get(kinds[a], ELSE_EXPECTED_FRACTION), MIN_ORDER_LIFT[kinds[a]]
         low, high = cells.numbers(a), cells.numbers(b)
         broken = np.flatnonzero(low > high)

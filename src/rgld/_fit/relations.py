@@ -37,6 +37,7 @@ from .._table.table import Table
 from . import category_relations, number_relations, order_relations
 from .candidates import Candidate
 from .category_relations import MAX_LEVELS
+from .deciding import deciding
 
 MIN_RELATED_ROWS = 50
 """Fewer rows teach no relation: any two columns fit each other."""
@@ -83,8 +84,9 @@ def fit_relations(table: Table, encoding: Encoding, matrix: Floats | None = None
     cells.spans = _spans(cells)
     columns = _entering(cells)
     levels = cells.levels
-    numbers, curves = number_relations.candidates(cells, columns.numbers, columns.values)
-    orders = order_relations.candidates(cells, columns.numbers)
+    decide = deciding(cells, columns.numbers)
+    numbers, curves = number_relations.candidates(cells, decide, columns.values)
+    orders = order_relations.candidates(cells, decide)
     determined, pairs = category_relations.candidates(cells, columns.values)
     kinds = (NumberRelations, OrderRelations, DeterminedRelations, PairRelations, CurveRelations)
     kept, evidence = _kept(list(zip(kinds, (numbers, orders, determined, pairs, curves), strict=True)), len(table))

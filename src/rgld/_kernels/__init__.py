@@ -50,6 +50,7 @@ count_pairs = chosen.count_pairs
 count_scores = chosen.count_scores
 distances_at = chosen.distances_at
 embedding_sums = chosen.embedding_sums
+find_partners = chosen.find_partners
 fit_ranks = chosen.fit_ranks
 inverse_triangles = chosen.inverse_triangles
 leverage_sums = chosen.leverage_sums
@@ -75,6 +76,7 @@ __all__ = [
     "count_scores",
     "distances_at",
     "embedding_sums",
+    "find_partners",
     "fit_ranks",
     "inverse_triangles",
     "leverage_sums",

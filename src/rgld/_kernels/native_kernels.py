@@ -293,6 +293,20 @@ def inverse_triangles(triangles: Floats) -> Float64s:
     return _core.inverse_triangles(np.ascontiguousarray(triangles, dtype=np.float64))
 
 
+def find_partners(
+    covariance: Float64s, targets: Indices, columns: Indices, max_partners: int, min_gain: float
+) -> tuple[Int64s, Float64s]:
+    """Return the partners of some features, shape (targets, max_partners), -1 where there are fewer, and the fraction
+    of the standard deviation that they leave open."""
+    return _core.find_partners(
+        np.ascontiguousarray(covariance),
+        np.ascontiguousarray(targets, dtype=np.int64),
+        np.ascontiguousarray(columns, dtype=np.int64),
+        max_partners,
+        min_gain,
+    )
+
+
 def sorted_rows(rows: Float64s) -> Float64s:
     """Return the rows, each sorted. NaN comes last."""
     if NUMPY_SORTS_FAST:

@@ -260,6 +260,45 @@ def inverse_triangles(triangles: Floats) -> Float64s:
     return inverses
 
 
+def find_partners(
+    covariance: Float64s, targets: Indices, columns: Indices, max_partners: int, min_gain: float
+) -> tuple[Int64s, Float64s]:
+    """Return the partners of some features, one by one those that explain most of what is left open, and the fraction
+    of the standard deviation that they leave open.
+
+    A partner is a feature of another column. It explains at least the fraction `min_gain` of the variance that those
+    before it leave open. Shape (targets, max_partners), -1 where there are fewer. All targets are taken side by side.
+    """
+    whole, at = np.diag(covariance), np.arange(len(targets))
+    partners = np.full((len(targets), max_partners), -1)
+    left_open = np.ones(len(targets))
+    # Of what is left open: variances, and covariances with the target. Each row is a target.
+    variance, left = np.tile(whole, (len(targets), 1)), covariance[targets]
+    is_free = columns != columns[targets][:, None]
+    steps = np.empty((0, *left.shape))
+    while len(targets):
+        rows = np.arange(len(targets))
+        own = left[rows, targets]
+        left_open[at] = np.sqrt(np.maximum(own, 0.0) / whole[targets])
+        may = is_free & (variance > 1e-8 * whole)
+        explained = np.where(may, left**2 / np.maximum(variance, 1e-300), 0.0)
+        best = explained.round(12).argmax(axis=1)
+        goes_on = (explained[rows, best] >= min_gain * own) & (own > 1e-12 * whole[targets])
+        goes_on &= len(steps) < max_partners
+        targets, best, is_free, at = targets[goes_on], best[goes_on], is_free[goes_on], at[goes_on]
+        variance, left, steps = variance[goes_on], left[goes_on], steps[:, goes_on]
+        rows = rows[: len(targets)]
+        partners[at, len(steps) : len(steps) + 1] = best[:, None]
+        is_free[rows, best] = False
+        # One step of a Cholesky factorization: only the row of the new partner is needed of what is left.
+        step = covariance[best] - (steps[:, rows, best, None] * steps).sum(axis=0)
+        step /= np.sqrt(step[rows, best])[:, None]
+        variance -= step**2
+        left -= step[rows, targets][:, None] * step
+        steps = np.concatenate((steps, step[None]))
+    return partners, left_open
+
+
 def sorted_rows(rows: Float64s) -> Float64s:
     """Return the rows, each sorted. NaN comes last."""
     return np.sort(rows, axis=1)
