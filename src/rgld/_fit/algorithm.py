@@ -106,6 +106,7 @@ def fit_model(
     if local_branch is not None:
         local_ranks, local_score = fitted[-1]  # the second of two branches, or the only one
 
+    del scaled  # of a wide table, these rows and the kept ones are most of the memory
     model = Model(
         with_medians(encoding, medians),
         scaling,
