@@ -279,12 +279,16 @@ def _plots(speed: dict[str, Any], folder: Path) -> None:
     with plt.style.context(STYLE):
         means = dict(sorted(_means(speed).items(), key=lambda item: -item[1]))
         figure, axes = plt.subplots(figsize=(6.4, 0.28 * len(means) + 0.9), layout="constrained")
+        own, places = [1000 * value for value in means.values()], range(len(means))
+        medians = [1000 * float(np.median([t["seconds"][name] for t in speed["splits"].values()])) for name in means]
         colors = [OUR_COLOR if name.startswith("RGLD") else MUTED for name in means]
-        axes.barh(list(means), [1000 * value for value in means.values()], color=colors, height=0.7)
-        medians = [np.median([t["seconds"][name] for t in speed["splits"].values()]) for name in means]
-        axes.plot([1000 * float(v) for v in medians], range(len(means)), "|", color=ACCENT, markersize=11, mew=2)
+        axes.hlines(places, medians, own, color=colors, lw=1.5)
+        axes.scatter(own, places, color=colors, s=36, zorder=3)
+        axes.scatter(medians, places, color=colors, s=36, zorder=3, marker="|", linewidths=1.8)
+        axes.set_yticks(places, list(means))
         axes.set_xscale("log")
-        axes.set_xlabel("ms to fit and score: mean (bar) and median (tick) over the splits")
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.set_xlabel("ms to fit and score: mean (dot) and median (line) over the splits")
         axes.grid(axis="y", visible=False)
         _save(figure, folder / "splits")
         _save(growth(speed), folder / "growth")
