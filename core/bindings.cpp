@@ -17,6 +17,7 @@
 
 #include "branches.h"
 #include "columns.h"
+#include "draws.h"
 #include "kernels.h"
 #include "table.h"
 #include "values.h"
@@ -539,7 +540,15 @@ NB_MODULE(_core, m) {
         run_freely(n_threads, [&](const Run& run) { count_pairs(codes.data(), n_rows, sizes, run, counts.data()); });
         return array_of(std::move(counts), {width, width});
     });
-    // The next four keep the GIL: they take some microseconds.
+    // The next five keep the GIL: they take some microseconds.
+    m.def("draw_without_replacement", [](nb::capsule given, size_t n, size_t size, size_t count) {
+        const auto* generator = static_cast<const BitGenerator*>(PyCapsule_GetPointer(given.ptr(), "BitGenerator"));
+        if (!generator) throw nb::python_error();
+        require(size <= n && n < UINT32_MAX && count < UINT32_MAX, "a draw takes at most all numbers");
+        std::vector<int64_t> drawn(count * size);
+        draw_without_replacement(*generator, n, size, count, drawn.data());
+        return array_of(std::move(drawn), {count, size});
+    });
     m.def("inverse_triangles", [](In<double, 3> given) {
         const size_t n_matrices = given.shape(0), n = given.shape(1);
         require(given.shape(2) == n, "a triangle is square");

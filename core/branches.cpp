@@ -240,6 +240,17 @@ std::vector<float> projected_rows(const Rows& rows, const Views& views, size_t t
     return z;
 }
 
+// The largest key. Several maxima side by side, because each comparison has to wait for the one before.
+uint32_t largest_of(const std::vector<uint32_t>& keys) {
+    constexpr size_t kMaxima = 16;
+    uint32_t largest[kMaxima] = {};
+    size_t i = 0;
+    for (; i + kMaxima <= keys.size(); i += kMaxima)
+        for (size_t m = 0; m < kMaxima; ++m) largest[m] = std::max(largest[m], keys[i + m]);
+    for (; i < keys.size(); ++i) largest[0] = std::max(largest[0], keys[i]);
+    return *std::max_element(largest, largest + kMaxima);
+}
+
 // The median of the square roots; of an even number of values, the mean of the two in the middle. The values are not
 // negative, so their bits order as they do; and integers have an order even if a value is NaN.
 //
@@ -251,8 +262,7 @@ double median_root(const float* squares, size_t n) {
     constexpr int kShift = 16;
     std::vector<uint32_t> keys(n);
     std::memcpy(keys.data(), squares, n * sizeof(float));
-    uint32_t highest = 0;
-    for (const uint32_t key : keys) highest = std::max(highest, key);
+    const uint32_t highest = largest_of(keys);
     const uint32_t lowest = std::max(highest >> kShift, kBuckets - 1) - (kBuckets - 1);
     const auto bucket = [lowest](uint32_t key) { return std::max(key >> kShift, lowest) - lowest; };
     uint32_t counts[kBuckets] = {};
@@ -374,10 +384,11 @@ std::vector<Cdf<float>> rank_views(const Rows& rows, Slab& slab, size_t count, c
     std::vector<uint8_t> has_levels(count);
     run_tasks(run, count, [&](size_t v, size_t) {
         float* scores = slab.of(v);
-        has_levels[v] = slab.n <= rules.exact_size &&
-                        std::all_of(scores, scores + slab.n, [](float score) { return std::isfinite(score); });
+        std::vector<Knot<float>> knots;
+        if (slab.n <= rules.exact_size) knots = replace_by_levels(scores, slab.n);
+        has_levels[v] = !knots.empty();
         if (has_levels[v]) {
-            cdfs[v].emplace(replace_by_levels(scores, slab.n), double(slab.n), rules.smallest_range);
+            cdfs[v].emplace(std::move(knots), double(slab.n), rules.smallest_range);
         } else {
             cdfs[v].emplace(fit_cdf(scores, slab.n, rules));
         }

@@ -38,20 +38,37 @@ TwoSums sums_of(const std::vector<T>& sorted, Add&& add) {
     return total;
 }
 
+// The value at a part of the way from one place of the order to the next.
+template <class T>
+double between(const std::vector<T>& sorted, size_t low, double part) {
+    const double below = double(sorted[low]), above = double(sorted[std::min(low + 1, sorted.size() - 1)]);
+    return below + part * (above - below);
+}
+
 // The quantile at step / n_steps, interpolated linearly. Its place is computed in whole numbers, so that a quantile
 // that falls on a value is that value to the bit.
 template <class T>
 double quantile(const std::vector<T>& sorted, size_t step, size_t n_steps) {
     const size_t n_gaps = sorted.size() - 1;
-    const size_t low = n_steps ? step * n_gaps / n_steps : 0, rest = n_steps ? step * n_gaps % n_steps : 0;
-    const double below = double(sorted[low]), above = double(sorted[std::min(low + 1, n_gaps)]);
-    return below + (n_steps ? double(rest) / double(n_steps) : 0.0) * (above - below);
+    return between(sorted, step * n_gaps / n_steps, double(step * n_gaps % n_steps) / double(n_steps));
+}
+
+// `count` quantiles, from the lowest value to the highest in even steps. A thousand of each column: their places are
+// counted up, which takes less time than to divide.
+template <class T>
+void all_quantiles(const std::vector<T>& sorted, double* quantiles, size_t count) {
+    const size_t n_gaps = sorted.size() - 1, n_steps = std::max<size_t>(count, 2) - 1;
+    const size_t whole = n_gaps / n_steps, part = n_gaps % n_steps;
+    for (size_t q = 0, low = 0, rest = 0; q < count; ++q, low += whole, rest += part) {
+        if (rest >= n_steps) rest -= n_steps, ++low;
+        quantiles[q] = between(sorted, low, double(rest) / double(n_steps));
+    }
 }
 
 template <class T>
 void statistics_of(const std::vector<T>& sorted, double* statistics, double* quantiles, size_t n_quantiles) {
     const double n = double(sorted.size()), lowest = double(sorted.front()), highest = double(sorted.back());
-    for (size_t q = 0; q < n_quantiles; ++q) quantiles[q] = quantile(sorted, q, n_quantiles - 1);
+    all_quantiles(sorted, quantiles, n_quantiles);
     const double q25 = quantile(sorted, 1, 4), median = quantile(sorted, 2, 4), q75 = quantile(sorted, 3, 4);
     const double iqr = q75 - q25;
 

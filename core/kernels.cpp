@@ -450,6 +450,55 @@ void arcsinh_values(double* values, size_t n) {
     for (size_t j = i; j < n; ++j) values[j] = last[j - i];
 }
 
+// ---- lists of values
+
+void scale_values(const double* values, size_t n, double center, double scale, double largest, float* scaled) {
+    constexpr size_t kDoubles = kLanes / 2;
+    const Doubles high = Doubles{} + largest, low = -high;
+    const auto scale_some = [&](Doubles x) {
+        const Doubles y = (x - center) / scale, above = chosen((Longs)(low < y), y, low);  // low for a NaN
+        return __builtin_convertvector(chosen((Longs)(above < high), above, high), HalfFloats);
+    };
+    size_t i = 0;
+    for (; i + kDoubles <= n; i += kDoubles) store(scaled + i, scale_some(load<Doubles>(values + i)));
+    if (i == n) return;
+    double last[kDoubles] = {};
+    for (size_t j = i; j < n; ++j) last[j - i] = values[j];
+    const HalfFloats rest = scale_some(load<Doubles>(last));
+    for (size_t j = i; j < n; ++j) scaled[j] = rest[j - i];
+}
+
+bool finite_range(const float* values, size_t n, float* low, float* high) {
+    constexpr int32_t kInfinity = 0x7f800000;
+    Floats lowest = splat(values[0]), highest = lowest;
+    Ints largest = {};  // the bits of the largest exponent
+    const auto look_at = [&](Floats x) {
+        lowest = chosen((Ints)(x < lowest), x, lowest);
+        highest = chosen((Ints)(x > highest), x, highest);
+        largest = larger(largest, (Ints)x & kInfinity);
+    };
+    size_t i = 0;
+    for (; i + kLanes <= n; i += kLanes) look_at(load<Floats>(values + i));
+    for (; i < n; ++i) look_at(splat(values[i]));
+    *low = lowest[0], *high = highest[0];
+    for (int lane = 1; lane < kLanes; ++lane) {
+        if (lowest[lane] < *low) *low = lowest[lane];
+        if (highest[lane] > *high) *high = highest[lane];
+    }
+    return !any((Ints)(largest == kInfinity));
+}
+
+void even_steps(const float* values, size_t n, float low, float per_unit, uint32_t last, int bits, uint32_t* steps) {
+    const Ints most = splat(int32_t(last));
+    Ints place;
+    for (int lane = 0; lane < kLanes; ++lane) place[lane] = lane;
+    const auto step_of = [&](Floats x) { return __builtin_convertvector((x - low) * per_unit, Ints); };
+    size_t i = 0;
+    for (; i + kLanes <= n; i += kLanes, place += kLanes)
+        store(steps + i, smaller(step_of(load<Floats>(values + i)), most) << bits | place);
+    for (; i < n; ++i) steps[i] = uint32_t(smaller(step_of(splat(values[i])), most)[0]) << bits | uint32_t(i);
+}
+
 // ---- local branch
 
 // Distances are not negative, so their bits order as they do, and minima and maxima of integers sort them.
@@ -588,8 +637,8 @@ float busy(size_t n_rounds) {
 }  // namespace
 
 extern const rgld::Kernels kKernels;
-const rgld::Kernels kKernels = {RGLD_NAME,     project<false>, project<true>,   squared_distances,
-                                global_scores, embedding_sums, leverage_scores, leverage_sums,
-                                local_scores,  logarithms,     arcsinh_values,  busy};
+const rgld::Kernels kKernels = {RGLD_NAME,      project<false>,  project<true>, squared_distances, global_scores,
+                                embedding_sums, leverage_scores, leverage_sums, local_scores,      logarithms,
+                                arcsinh_values, scale_values,    finite_range,  even_steps,        busy};
 
 }  // namespace RGLD_NAMESPACE

@@ -92,6 +92,16 @@ struct Kernels {
     // to the same float32 as the NumPy twin's.
     void (*arcsinh)(double* values, size_t n);
 
+    // scaled[i] = (values[i] - center) / scale in float64, within +- largest; -largest for a NaN.
+    void (*scale)(const double* values, size_t n, double center, double scale, double largest, float* scaled);
+
+    // The lowest and the highest of at least one value; false if one of them is not finite.
+    bool (*finite_range)(const float* values, size_t n, float* low, float* high);
+
+    // steps[i] = min(whole part of (values[i] - low) * per_unit, last) << bits | i. No value is below `low`, and `last`
+    // is at most 2^24.
+    void (*steps)(const float* values, size_t n, float low, float per_unit, uint32_t last, int bits, uint32_t* steps);
+
     // Does n_rounds * kBusyRound fused multiply-adds without reading memory: as fast as the processor can.
     float (*busy)(size_t n_rounds);
 };

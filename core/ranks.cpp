@@ -48,8 +48,9 @@ RunOfTies run_at(const std::vector<T>& sorted, size_t place) {
 }
 
 constexpr int kDigitBits = 11;
-constexpr size_t kDigits = size_t(1) << kDigitBits;
-constexpr size_t kShortSort = 128;  // fewer values are sorted by std::sort
+constexpr int kShortDigitBits = 8;   // of a short list: counting the digits would take longer than moving the values
+constexpr size_t kShortList = 2048;  // values
+constexpr size_t kShortSort = 128;   // fewer values are sorted by std::sort
 
 constexpr size_t kMaxBuckets = 4096;
 constexpr size_t kSpareKnots = 64;  // memory for the infinities behind the last knot
@@ -65,15 +66,16 @@ uint32_t gap_key(double gap) {
 
 // Sorts by the digits of key_of(value), which has KeyBits bits, from `first_pass` upward; values that are equal in
 // these keep their order.
-template <int KeyBits, class T, class KeyOf>
+template <int KeyBits, int DigitBits = kDigitBits, class T, class KeyOf>
 void sort_by_digits(std::vector<T>& values, std::vector<T>& buffer, int first_pass, KeyOf&& key_of) {
-    constexpr int n_passes = (KeyBits + kDigitBits - 1) / kDigitBits;
+    constexpr int n_passes = (KeyBits + DigitBits - 1) / DigitBits;
+    constexpr size_t kDigits = size_t(1) << DigitBits;
     const size_t n = values.size();
     std::vector<uint32_t> counts(size_t(n_passes) * kDigits);
     for (const T value : values) {
         const auto key = key_of(value);
         for (int pass = first_pass; pass < n_passes; ++pass)
-            ++counts[size_t(pass) * kDigits + ((key >> (pass * kDigitBits)) & (kDigits - 1))];
+            ++counts[size_t(pass) * kDigits + ((key >> (pass * DigitBits)) & (kDigits - 1))];
     }
     buffer.resize(n);
     for (int pass = first_pass; pass < n_passes; ++pass) {
@@ -87,7 +89,7 @@ void sort_by_digits(std::vector<T>& values, std::vector<T>& buffer, int first_pa
             place += here;
         }
         if (one_digit) continue;
-        for (const T value : values) buffer[count[(key_of(value) >> (pass * kDigitBits)) & (kDigits - 1)]++] = value;
+        for (const T value : values) buffer[count[(key_of(value) >> (pass * DigitBits)) & (kDigits - 1)]++] = value;
         values.swap(buffer);
     }
 }
@@ -253,46 +255,95 @@ template std::vector<Knot<double>> fit_knots<double>(const std::vector<double>&,
 
 namespace {
 
-// The places of finite scores, at most kMaxKnots, in the order of the scores.
-std::vector<uint32_t> ordered_places(const float* scores, size_t n) {
-    std::vector<uint32_t> places(n), buffer;
-    float low = scores[0], high = scores[0];
-    for (size_t i = 1; i < n; ++i) low = std::min(low, scores[i]), high = std::max(high, scores[i]);
+constexpr size_t kLook = 16;  // scores that are looked at together
+
+// Whether the scores from `i` to `i + kLook` increase strictly: no two of them are equal or in the wrong order.
+bool increase(const float* sorted, size_t i) {
+    int32_t fails = 0;
+    for (size_t j = i; j < i + kLook; ++j) fails |= int32_t(!(sorted[j] < sorted[j + 1]));
+    return !fails;
+}
+
+// Finite scores, at most kMaxKnots, in their order by bits, and the place that each had.
+struct OrderedScores {
+    std::vector<float> scores;
+    std::vector<uint32_t> places;
+};
+
+// Takes the scores in nearly their order, and orders them. Gives up and returns false if that takes more than 4 moves a
+// score.
+bool finish_order(const float* scores, OrderedScores& ordered) {
+    const size_t n = ordered.places.size();
+    ordered.scores.resize(n);
+    float* const sorted = ordered.scores.data();
+    uint32_t* const places = ordered.places.data();
+    for (size_t i = 0; i < n; ++i) sorted[i] = scores[places[i]];
+    size_t moves = 4 * n;
+    for (size_t i = 1; i < n; ++i) {
+        for (; i + kLook < n && increase(sorted, i - 1); i += kLook) continue;
+        const float score = sorted[i];
+        const uint32_t place = places[i];
+        size_t to = i;
+        for (; to > 0 && sorted[to - 1] >= score && ordered_key(sorted[to - 1]) > ordered_key(score); --to) {
+            if (moves-- == 0) return false;
+            sorted[to] = sorted[to - 1], places[to] = places[to - 1];
+        }
+        sorted[to] = score, places[to] = place;
+    }
+    return true;
+}
+
+OrderedScores order_scores(const float* scores, size_t n, float low, float high) {
+    OrderedScores ordered;
+    std::vector<uint32_t>& places = ordered.places;
+    std::vector<uint32_t> buffer;
+    places.resize(n);
     // The range of the scores in even steps: most scores have a step of their own, and an insertion sort does the rest.
     // A step and a place share 32 bits, so that little memory is moved: less than half the time of what follows.
     int place_bits = 1;
     while ((n - 1) >> place_bits) ++place_bits;
-    const int step_bits = std::min(2 * kDigitBits, 32 - place_bits);
+    const int step_bits = std::min(2 * (n <= kShortList ? kShortDigitBits : kDigitBits), 32 - place_bits);
     const uint32_t last_step = (uint32_t(1) << step_bits) - 1, place_mask = (uint32_t(1) << place_bits) - 1;
     const float steps = float(last_step) / (high - low);
     if (high > low && std::isfinite(high - low) && std::isfinite(steps)) {
-        for (size_t i = 0; i < n; ++i)
-            places[i] = std::min(uint32_t((scores[i] - low) * steps), last_step) << place_bits | uint32_t(i);
-        sort_by_digits<2 * kDigitBits>(places, buffer, 0, [=](uint32_t one) { return one >> place_bits; });
+        kernels().steps(scores, n, low, steps, last_step, place_bits, places.data());
+        const auto step_of = [=](uint32_t one) { return one >> place_bits; };
+        if (n <= kShortList)
+            sort_by_digits<2 * kShortDigitBits, kShortDigitBits>(places, buffer, 0, step_of);
+        else
+            sort_by_digits<2 * kDigitBits>(places, buffer, 0, step_of);
         for (uint32_t& place : places) place &= place_mask;
-        if (finish_by_insertion(places, [&](uint32_t a, uint32_t b) {
-                return scores[a] >= scores[b] && ordered_key(scores[a]) > ordered_key(scores[b]);
-            }))
-            return places;
+        if (finish_order(scores, ordered)) return ordered;
     }
     std::vector<uint64_t> placed(n), more;
     for (size_t i = 0; i < n; ++i) placed[i] = uint64_t(ordered_key(scores[i])) << 32 | i;
     sort_by_digits<32>(placed, more, 0, [](uint64_t one) { return uint32_t(one >> 32); });
     for (size_t i = 0; i < n; ++i) places[i] = uint32_t(placed[i]);
-    return places;
+    finish_order(scores, ordered);
+    return ordered;
 }
 
 }  // namespace
 
 std::vector<Knot<float>> replace_by_levels(float* scores, size_t n) {
-    const std::vector<uint32_t> places = ordered_places(scores, n);
+    float low, high;
+    if (!kernels().finite_range(scores, n, &low, &high)) return {};
+    const auto [sorted, places] = order_scores(scores, n, low, high);
     std::vector<Knot<float>> knots;
     knots.reserve(n + kSpareKnots);
     knots.resize(n);
     Knot<float>* next = knots.data();
     for (size_t first = 0, last; first < n; first = last) {
-        const float value = scores[places[first]];
-        for (last = first + 1; last < n && !(scores[places[last]] > value);) ++last;
+        // Scores without ties, many at a time.
+        for (; first + kLook < n && increase(sorted.data(), first); first += kLook) {
+            for (size_t i = first; i < first + kLook; ++i) {
+                const uint32_t level = uint32_t(2 * i + 1);
+                scores[places[i]] = float(int32_t(level));
+                *next++ = {sorted[i], level};
+            }
+        }
+        const float value = sorted[first];
+        for (last = first + 1; last < n && !(sorted[last] > value);) ++last;
         const uint32_t level = uint32_t(first + last);
         for (size_t i = first; i < last; ++i) scores[places[i]] = float(int32_t(level));
         *next++ = {value, level};

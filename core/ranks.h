@@ -36,8 +36,8 @@ template <class T>
 std::vector<Knot<T>> fit_knots(const std::vector<T>& sorted, size_t exact_size, const double* grid, size_t grid_size);
 
 // Replaces each score by its level in the distribution of these scores, and returns the knots of that distribution: the
-// same that fit_knots and Cdf::add_ranks give, if all distinct scores are knots. The scores must be finite, and at most
-// kMaxKnots, so that levels are exact in a float.
+// same that fit_knots and Cdf::add_ranks give, if all distinct scores are knots. There are at most kMaxKnots scores, so
+// that levels are exact in a float. If a score is not finite, returns no knots and leaves the scores as they are.
 std::vector<Knot<float>> replace_by_levels(float* scores, size_t n);
 
 // A frozen distribution. Its functions stay within their arrays for any scores, NaN included.

@@ -37,12 +37,12 @@ void read_tiles(const Matrix& X, const size_t* columns, size_t n_columns, size_t
 class Tile {
   public:
     // Takes the values of the rows; it may overwrite them.
-    Tile(double* values, size_t count) : values_(values), n_rows_(count), n_(count) {
-        if (count > kFewValues) keep_two();
-    }
+    Tile(double* values, size_t count) : values_(values), n_rows_(count), n_(count) {}
 
     // Writes what scaled column c holds for the rows: finite numbers, whatever the values are.
     void scale(const Scaling& s, size_t c, float* scaled) {
+        // Looking for two values takes longer than a linear scaling of all.
+        if (!has_looked_ && n_rows_ > kFewValues && s.kinds[c / s.n_inputs] != Scaling::Kind::kLinear) keep_two();
         if (n_ == n_rows_) return scale_values(s, c, scaled);
         float two[2];
         scale_values(s, c, two);
@@ -54,6 +54,7 @@ class Tile {
 
     // Keeps only the two values of the tile, if it has no more. A NaN is no value that could be kept.
     void keep_two() {
+        has_looked_ = true;
         const double first = values_[0];
         double second = first;
         for (size_t i = 1; i < n_rows_ && second == first; ++i) second = values_[i];
@@ -71,16 +72,11 @@ class Tile {
         const double center = s.center[c], scale = s.scale[c], largest = s.largest_value;
         switch (s.kinds[c / s.n_inputs]) {
             case Scaling::Kind::kLinear: {
-                for (size_t i = 0; i < n_; ++i)
-                    scaled[i] = float(clipped((values_[i] - center) / scale, -largest, largest));
-                return;
+                return kernels().scale(values_, n_, center, scale, largest, scaled);
             }
             case Scaling::Kind::kArcsinh: {
                 if (!has_arcsinh_ || center != center_ || scale != scale_) take_arcsinh(center, scale);
-                const double shift = s.shift[c], unit = s.unit[c];
-                for (size_t i = 0; i < n_; ++i)
-                    scaled[i] = float(clipped((arcsinh_[i] - shift) / unit, -largest, largest));
-                return;
+                return kernels().scale(arcsinh_, n_, s.shift[c], s.unit[c], largest, scaled);
             }
             case Scaling::Kind::kQuantile: {
                 const Cdf<double>& curve = s.curves[c % s.n_inputs];
@@ -103,6 +99,7 @@ class Tile {
 
     double* values_;
     size_t n_rows_, n_;  // of the tile, and of the values that are scaled
+    bool has_looked_ = false;
     bool has_arcsinh_ = false;
     double center_ = 0.0, scale_ = 0.0;
     double arcsinh_[kTile];

@@ -315,7 +315,7 @@ def test_columns_are_sorted_by_their_bits(dtype):
 
 
 @pytest.mark.parametrize("kind", ["normal", "discrete", "flags", "duplicates", "constant", "huge", "far", "log-normal"])
-@pytest.mark.parametrize("n", [2, 65, 700, EXACT_CDF_SIZE, EXACT_CDF_SIZE + 1])
+@pytest.mark.parametrize("n", [2, 65, 700, 2048, 2049, EXACT_CDF_SIZE, EXACT_CDF_SIZE + 1])
 def test_training_rows_are_ranked_as_other_rows_are(kind, n):
     # Sorting tells the ranks of the training rows of a short table: they must be those that a lookup finds.
     detector = fitted(native_kernels, table(kind, n, 4), preprocessing="robust")
@@ -417,6 +417,21 @@ def test_float32_rows_score_as_they_are():
         scored(native_kernels, detector, X), scored(native_kernels, detector, X.astype(np.float64))
     )
     assert_kernels_agree(X, X[:100])
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 10, 700, 2048, 9999, 10_000, 10_001, 15_000, 20_001, 32_768])
+def test_draws_without_replacement_are_those_of_numpy(n):
+    """The same rows, from all sizes and both of NumPy's methods, and the generator is left in the same state."""
+    for size in sorted({1, min(n, 50), min(n, 400), n // 50 or 1, min(n, n // 50 + 1), n // 2 or 1, n}):
+        generators = [np.random.default_rng(n + size) for _ in range(2)]
+        for rng in generators:
+            rng.integers(7, dtype=np.uint32)  # half of a number of 64 bits is kept for the next draw
+        native, twin = (
+            kernels.draw_without_replacement(rng, n, size, 3)
+            for kernels, rng in zip((native_kernels, numpy_kernels), generators, strict=True)
+        )
+        np.testing.assert_array_equal(native, twin)
+        assert generators[0].bit_generator.state == generators[1].bit_generator.state
 
 
 def test_a_constant_column_has_no_spread():
@@ -598,6 +613,9 @@ def test_wrong_arrays_are_refused():
         native_kernels.Rows(X[:0], scaling, 1)
     with pytest.raises(ValueError, match="float32 or float64"):
         native_kernels.Rows(X.astype(np.float16), scaling, 1)
+    for generator, size in ((rows, 3), (np.random.default_rng(0).bit_generator.capsule, 8)):
+        with pytest.raises((TypeError, ValueError)):
+            _core.draw_without_replacement(generator, 7, size, 1)
     narrow = fitted(native_kernels, X[:, :3])
     with pytest.raises(ValueError, match="other columns than the branch"):
         native_kernels.view_scores(native_kernels.Rows(X[:, :3], narrow.model_.scaling, 1), branch)

@@ -38,7 +38,7 @@ def draw_local(
     views = draw_views(seed, branch, n_views, shape)
     rng = randomness.child(seed, branch, randomness.REFERENCES)
     size = min(n_references, len(indices))
-    drawn = np.array([rng.choice(len(indices), size, replace=False) for _ in range(n_views)])
+    drawn = _kernels.draw_without_replacement(rng, len(indices), size, n_views)
     return DrawnLocal(views, indices[drawn])
 
 

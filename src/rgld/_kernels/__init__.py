@@ -49,6 +49,7 @@ column_statistics = chosen.column_statistics
 count_pairs = chosen.count_pairs
 count_scores = chosen.count_scores
 distances_at = chosen.distances_at
+draw_without_replacement = chosen.draw_without_replacement
 embedding_sums = chosen.embedding_sums
 find_partners = chosen.find_partners
 fit_ranks = chosen.fit_ranks

@@ -278,6 +278,11 @@ def count_pairs(codes: UInt8s, sizes: Sequence[int]) -> Int32s:
     return _core.count_pairs(np.ascontiguousarray(codes), list(sizes), 1)
 
 
+def draw_without_replacement(rng: np.random.Generator, n: int, size: int, count: int) -> Int64s:
+    """Return `count` draws of `size` different numbers below n, shape (count, size): those of `rng.choice`."""
+    return _core.draw_without_replacement(rng.bit_generator.capsule, n, size, count)
+
+
 def values_at(values: Floats, places: Sequence[int]) -> list[float]:
     """Return the values at some places of their order. NaN comes last."""
     return _core.values_at(np.ascontiguousarray(values, dtype=np.float64), list(places))

@@ -243,6 +243,11 @@ def count_pairs(codes: UInt8s, sizes: Sequence[int]) -> Int32s:
     return counts
 
 
+def draw_without_replacement(rng: np.random.Generator, n: int, size: int, count: int) -> Int64s:
+    """Return `count` draws of `size` different numbers below n, shape (count, size)."""
+    return np.array([rng.choice(n, size, replace=False) for _ in range(count)]).reshape(count, size)
+
+
 def values_at(values: Floats, places: Sequence[int]) -> list[float]:
     """Return the values at some places of their order. NaN comes last."""
     found: list[float] = np.sort(values)[list(places)].tolist()
