@@ -172,12 +172,22 @@ struct PyRows {
     nb::object scaling_owner;
     Rows rows;
 
-    PyRows(AnyMatrix matrix, nb::object owner, const Scaling& scaling, bool keep, int n_threads)
+    // Scales all rows now with `keep`: all columns, or only the features that some views look at.
+    PyRows(AnyMatrix matrix, nb::object owner, const Scaling& scaling, bool keep,
+           const std::optional<In<int32_t, 2>>& features, int n_threads)
         : X(matrix),
           scaling_owner(owner),
           rows(matrix_of(matrix), scaling, rows_per_block(matrix.shape(0), scaling.n_columns())) {
         require(matrix.shape(1) == scaling.n_inputs, "the matrix has other columns than the scaling");
-        if (keep) run_freely(n_threads, [&](const Run& run) { rows.keep_scaled(run); });
+        Used used;
+        if (features) {
+            used.resize(scaling.n_columns());
+            for (const int32_t feature : copied(*features)) {
+                require(feature >= 0 && size_t(feature) < used.size(), "a feature is not a column");
+                used[size_t(feature)] = 1;
+            }
+        }
+        if (keep) run_freely(n_threads, [&](const Run& run) { rows.keep_scaled(run, std::move(used)); });
     }
 };
 
@@ -342,8 +352,9 @@ NB_MODULE(_core, m) {
 
     nb::class_<PyRows>(m, "Rows")
         .def("__init__",
-             [](PyRows* self, AnyMatrix X, nb::object scaling, bool keep, int n_threads) {
-                 new (self) PyRows(X, scaling, nb::cast<const Scaling&>(scaling), keep, n_threads);
+             [](PyRows* self, AnyMatrix X, nb::object scaling, bool keep, std::optional<In<int32_t, 2>> features,
+                int n_threads) {
+                 new (self) PyRows(X, scaling, nb::cast<const Scaling&>(scaling), keep, features, n_threads);
              })
         .def_prop_ro("n_columns", [](const PyRows& self) { return self.rows.n_columns(); })
         .def("moments",

@@ -468,6 +468,33 @@ void scale_values(const double* values, size_t n, double center, double scale, d
     for (size_t j = i; j < n; ++j) scaled[j] = rest[j - i];
 }
 
+bool two_values(const double* values, size_t n, double* two) {
+    constexpr size_t kDoubles = kLanes / 2;
+    const double first = values[0];
+    double second = first;
+    for (size_t i = 1; i < n && second == first; ++i) second = values[i];
+    two[0] = first, two[1] = second;
+    size_t i = 0;
+    for (; i + kDoubles <= n; i += kDoubles) {
+        const Doubles x = load<Doubles>(values + i);
+        if (any((Ints)(~((x == first) | (x == second))))) return false;
+    }
+    for (; i < n; ++i)
+        if (values[i] != first && values[i] != second) return false;
+    return true;
+}
+
+void choose(const double* values, size_t n, double second, const float* two, float* chosen_values) {
+    constexpr size_t kDoubles = kLanes / 2;
+    const HalfFloats one = two[0] - HalfFloats{}, other = two[1] - HalfFloats{};
+    size_t i = 0;
+    for (; i + kDoubles <= n; i += kDoubles) {
+        const HalfInts is_second = __builtin_convertvector((Longs)(load<Doubles>(values + i) == second), HalfInts);
+        store(chosen_values + i, (HalfFloats)((is_second & (HalfInts)other) | (~is_second & (HalfInts)one)));
+    }
+    for (; i < n; ++i) chosen_values[i] = values[i] == second ? two[1] : two[0];
+}
+
 bool finite_range(const float* values, size_t n, float* low, float* high) {
     constexpr int32_t kInfinity = 0x7f800000;
     Floats lowest = splat(values[0]), highest = lowest;
@@ -637,8 +664,9 @@ float busy(size_t n_rounds) {
 }  // namespace
 
 extern const rgld::Kernels kKernels;
-const rgld::Kernels kKernels = {RGLD_NAME,      project<false>,  project<true>, squared_distances, global_scores,
-                                embedding_sums, leverage_scores, leverage_sums, local_scores,      logarithms,
-                                arcsinh_values, scale_values,    finite_range,  even_steps,        busy};
+const rgld::Kernels kKernels = {
+    RGLD_NAME,     project<false>, project<true>, squared_distances, global_scores, embedding_sums, leverage_scores,
+    leverage_sums, local_scores,   logarithms,    arcsinh_values,    scale_values,  two_values,     choose,
+    finite_range,  even_steps,     busy};
 
 }  // namespace RGLD_NAMESPACE

@@ -95,6 +95,13 @@ struct Kernels {
     // scaled[i] = (values[i] - center) / scale in float64, within +- largest; -largest for a NaN.
     void (*scale)(const double* values, size_t n, double center, double scale, double largest, float* scaled);
 
+    // Whether there are at most two different values and no NaN. Then `two` receives them: the first value, and another
+    // (or again the first).
+    bool (*two_values)(const double* values, size_t n, double* two);
+
+    // chosen[i] = two[1] where the value is `second`, else two[0].
+    void (*choose)(const double* values, size_t n, double second, const float* two, float* chosen);
+
     // The lowest and the highest of at least one value; false if one of them is not finite.
     bool (*finite_range)(const float* values, size_t n, float* low, float* high);
 

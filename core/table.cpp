@@ -36,37 +36,23 @@ void read_tiles(const Matrix& X, const size_t* columns, size_t n_columns, size_t
 // computed once. Two different values, as flags have them, are scaled once for all rows.
 class Tile {
   public:
-    // Takes the values of the rows; it may overwrite them.
-    Tile(double* values, size_t count) : values_(values), n_rows_(count), n_(count) {}
+    Tile(const double* values, size_t count) : rows_(values), n_rows_(count), values_(values), n_(count) {}
 
     // Writes what scaled column c holds for the rows: finite numbers, whatever the values are.
     void scale(const Scaling& s, size_t c, float* scaled) {
         // Looking for two values takes longer than a linear scaling of all.
-        if (!has_looked_ && n_rows_ > kFewValues && s.kinds[c / s.n_inputs] != Scaling::Kind::kLinear) keep_two();
+        if (!has_looked_ && n_rows_ > kFewValues && s.kinds[c / s.n_inputs] != Scaling::Kind::kLinear) {
+            has_looked_ = true;
+            if (kernels().two_values(rows_, n_rows_, two_)) values_ = two_, n_ = 2;
+        }
         if (n_ == n_rows_) return scale_values(s, c, scaled);
         float two[2];
         scale_values(s, c, two);
-        for (size_t i = 0; i < n_rows_; ++i) scaled[i] = is_second_[i] ? two[1] : two[0];
+        kernels().choose(rows_, n_rows_, two_[1], two, scaled);
     }
 
   private:
     static constexpr size_t kFewValues = 8;
-
-    // Keeps only the two values of the tile, if it has no more. A NaN is no value that could be kept.
-    void keep_two() {
-        has_looked_ = true;
-        const double first = values_[0];
-        double second = first;
-        for (size_t i = 1; i < n_rows_ && second == first; ++i) second = values_[i];
-        bool are_two = true;
-        for (size_t i = 0; i < n_rows_; ++i) {
-            is_second_[i] = values_[i] == second;
-            are_two &= is_second_[i] | (values_[i] == first);
-        }
-        if (!are_two) return;
-        values_[1] = second;
-        n_ = 2;
-    }
 
     void scale_values(const Scaling& s, size_t c, float* scaled) {
         const double center = s.center[c], scale = s.scale[c], largest = s.largest_value;
@@ -97,13 +83,14 @@ class Tile {
         has_arcsinh_ = true, center_ = center, scale_ = scale;
     }
 
-    double* values_;
-    size_t n_rows_, n_;  // of the tile, and of the values that are scaled
-    bool has_looked_ = false;
-    bool has_arcsinh_ = false;
+    const double* rows_;
+    size_t n_rows_;
+    const double* values_;  // what is scaled: the values of the rows, or the two that they have
+    size_t n_;
+    double two_[2];
+    bool has_looked_ = false, has_arcsinh_ = false;
     double center_ = 0.0, scale_ = 0.0;
     double arcsinh_[kTile];
-    bool is_second_[kTile];
 };
 
 }  // namespace
@@ -176,16 +163,24 @@ size_t rows_per_block(size_t n_rows, size_t n_columns) {
     return padded((n_rows + n_blocks - 1) / n_blocks, kPack);
 }
 
-void Rows::keep_scaled(const Run& run) {
+void Rows::keep_scaled(const Run& run, Used used) {
     const size_t size = n_columns() * stride_;
     if (size * n_blocks() > kKeptFloats) return;
     std::unique_ptr<float[]> kept(new float[size * n_blocks()]);  // written before they are read
-    run_tasks(run, n_blocks(), [&](size_t block, size_t) { columns(block, kept.get() + block * size); });
-    kept_ = std::move(kept);
+    run_tasks(run, n_blocks(), [&](size_t block, size_t) { columns(block, kept.get() + block * size, used); });
+    kept_ = std::move(kept), kept_used_ = std::move(used);
+}
+
+bool Rows::has_kept(const Used& used) const {
+    if (!kept_ || kept_used_.empty()) return bool(kept_);
+    if (used.empty()) return false;
+    for (size_t c = 0; c < n_columns(); ++c)
+        if (used[c] && !kept_used_[c]) return false;
+    return true;
 }
 
 const float* Rows::columns(size_t block, float* buffer, const Used& used) const {
-    if (kept_) return kept_.get() + block * n_columns() * stride_;
+    if (has_kept(used)) return kept_.get() + block * n_columns() * stride_;
     scaling_.apply(X_, first_row(block), n_rows(block), buffer, stride_, used);
     return buffer;
 }
@@ -235,7 +230,7 @@ void Rows::take(const int64_t* indices, size_t count, const int32_t* features, s
     for (size_t j = 0; j < n_features; ++j) {
         const size_t c = size_t(features[j]);
         float* to = columns + j * stride;
-        if (!kept_) {
+        if (!has_kept(c)) {
             scaling_.apply(X_, c, indices, count, to, stride);
             continue;
         }

@@ -76,7 +76,8 @@ class Rows {
   public:
     Rows(Matrix X, const Scaling& scaling, size_t rows_per_block) : X_(X), scaling_(scaling), stride_(rows_per_block) {}
 
-    void keep_scaled(const Run& run);
+    // Scales all columns, or only those that are used.
+    void keep_scaled(const Run& run, Used used = {});
 
     size_t n_rows() const { return X_.n_rows; }
     size_t n_columns() const { return scaling_.n_columns(); }
@@ -99,8 +100,13 @@ class Rows {
   private:
     Matrix X_;
     const Scaling& scaling_;
+    // Whether the columns that are used were kept.
+    bool has_kept(const Used& used) const;
+    bool has_kept(size_t column) const { return kept_ && (kept_used_.empty() || kept_used_[column]); }
+
     size_t stride_;
     std::unique_ptr<float[]> kept_;
+    Used kept_used_;
 };
 
 // Sums over blocks that come out the same for any number of threads: blocks are summed in runs, then the runs in their

@@ -51,10 +51,10 @@ def inner_rows(
         return InnerRows(np.arange(len(sample)), np.arange(len(sample)))
     if not rows.is_whole:
         scaling, _ = fit_scaling(RowsInMemory(sample, None, parameters.n_jobs), encoding, parameters)
-    scaled = _kernels.Rows(sample, scaling, rows.n_threads)
     shape = view_shape(encoding, parameters, n_scalings=len(scaling.kinds))
     shape = shape._replace(n_features=tuple(dict.fromkeys(shape.n_features)))
     drawn = draw_local(seed, N_VIEWS, shape, np.arange(len(sample)), N_REFERENCES, branch=randomness.FIRST_PASS)
+    scaled = _kernels.Rows(sample, scaling, rows.n_threads, keep=True, features=drawn.views.features)
     _, scores = _kernels.fit_ranks(scaled, fit_local(scaled, drawn, N_NEIGHBORS), "standard")
     trims = GLOBAL_TRIM_FRACTION * parameters.trim, parameters.trim
     return InnerRows(*(np.flatnonzero(is_inner(scores, trim)) for trim in trims))

@@ -58,11 +58,13 @@ def team(n_threads: int) -> AbstractContextManager[Team | None]:
 class Rows:
     """A raw matrix (n, d) with its scaling."""
 
-    def __init__(self, X: Floats, scaling: Scaling, n_threads: int, keep: bool = False):
-        """With `keep`, scale all rows now, if they fit a budget."""
+    def __init__(
+        self, X: Floats, scaling: Scaling, n_threads: int, keep: bool = False, features: Int32s | None = None
+    ):
+        """With `keep`, scale all rows now, if they fit a budget: all columns, or only these features of some views."""
         self.n_rows = len(X)
         self.n_threads = n_threads
-        self.native = _core.Rows(_plain(X), _native_scaling(scaling), keep, n_threads)
+        self.native = _core.Rows(_plain(X), _native_scaling(scaling), keep, features, n_threads)
 
     def take(self, indices: Integers) -> Float32s:
         """Return the rows with these indices as scaled columns, shape (d, len(indices))."""

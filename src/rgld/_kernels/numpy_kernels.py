@@ -81,8 +81,10 @@ def team(n_threads: int) -> AbstractContextManager[Team | None]:
 class Rows(Blocks):
     """A raw matrix (n, d) with its scaling."""
 
-    def __init__(self, X: Floats, scaling: Scaling, n_threads: int, keep: bool = False):
-        """Ignore `keep`, which is for the compiled core."""
+    def __init__(
+        self, X: Floats, scaling: Scaling, n_threads: int, keep: bool = False, features: Int32s | None = None
+    ):
+        """Ignore `keep` and `features`, which are for the compiled core."""
         super().__init__(X, scaling, n_threads)
 
     @property
