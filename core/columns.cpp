@@ -124,10 +124,15 @@ void over_sorted_columns(const Matrix& X, const Run& run, Work&& work) {
     run_tasks(run, (d + group - 1) / group, [&](size_t task, size_t) {
         const size_t first = task * group, count = std::min(group, d - first);
         std::vector<std::vector<T>> columns(count, std::vector<T>(n));
-        for (size_t i = 0; i < n; ++i)
-            for (size_t c = 0; c < count; ++c)
-                columns[c][i] =
-                    clipped(read_once(X.column<T>(first + c) + ptrdiff_t(i) * X.row_step), -kInfinity, kInfinity);
+        const T* from[kMaxGroup];
+        T* to[kMaxGroup];
+        for (size_t c = 0; c < count; ++c) from[c] = X.column<T>(first + c), to[c] = columns[c].data();
+        for (size_t i = 0; i < n; ++i) {
+            for (size_t c = 0; c < count; ++c) {
+                const T value = read_once(from[c] + ptrdiff_t(i) * X.row_step);
+                to[c][i] = value == value ? value : -kInfinity;
+            }
+        }
         std::vector<T> buffer;
         for (size_t c = 0; c < count; ++c) {
             sort_values(columns[c], buffer);

@@ -53,7 +53,10 @@ void project(const float* columns, size_t stride, size_t n_rows, const int32_t* 
     for (size_t c = 0, left = n_out; left > 0; left = n_out - c) {
         const float* from = projection + c;
         float* to = out + c * out_stride;
-        if (left >= 8 && left != 10) {
+        if (kLanes == 16 && left == 10) {
+            project_tile<Fused, 10>(columns, stride, n_rows, features, n_features, from, n_out, to, out_stride);
+            c += 10;
+        } else if (left >= 8 && left != 10) {
             project_tile<Fused, 8>(columns, stride, n_rows, features, n_features, from, n_out, to, out_stride);
             c += 8;
         } else if (left >= 5) {

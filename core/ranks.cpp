@@ -128,23 +128,37 @@ template std::vector<double> comparable<double>(const double*, size_t);
 
 namespace {
 
-// Sorts a list of at most two values, by their bits. Returns false at the first value that is a third.
+template <class T>
+typename Bits<T>::Key bits_of(T value) {
+    typename Bits<T>::Key bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+// Sorts a list of at most two values, by their bits. Returns false soon after the first value that is a third.
 template <class T>
 bool sort_two_values(std::vector<T>& values) {
+    using Key = typename Bits<T>::Key;
+    constexpr size_t kBlock = 64;
     const size_t n = values.size();
-    const auto first = ordered_key(values[0]);
+    const Key first = bits_of(values[0]);
     size_t i = 1;
-    while (i < n && ordered_key(values[i]) == first) ++i;
+    while (i < n && bits_of(values[i]) == first) ++i;
     if (i == n) return true;
     const T one = values[0], other = values[i];
-    const auto second = ordered_key(other);
+    const Key second = bits_of(other);
     size_t n_others = 0;
-    for (; i < n; ++i) {
-        const auto key = ordered_key(values[i]);
-        if (key != first && key != second) return false;
-        n_others += key == second;
+    while (i < n) {
+        Key thirds = 0, others = 0;
+        for (const size_t end = std::min(n, i + kBlock); i < end; ++i) {
+            const Key bits = bits_of(values[i]);
+            others += bits == second;
+            thirds |= Key((bits != first) & (bits != second));
+        }
+        if (thirds) return false;
+        n_others += size_t(others);
     }
-    const bool one_first = first < second;
+    const bool one_first = ordered_key(one) < ordered_key(other);
     const auto middle = values.begin() + ptrdiff_t(one_first ? n - n_others : n_others);
     std::fill(values.begin(), middle, one_first ? one : other);
     std::fill(middle, values.end(), one_first ? other : one);

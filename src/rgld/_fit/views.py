@@ -97,7 +97,7 @@ def draw_views(seed: int, branch: int, n_views: int, shape: ViewShape) -> Views:
     features = np.zeros((n_views, max_size), dtype=np.int32)
     projection = np.zeros_like(normals)
     for size in set(sizes):
-        here = n_features == size
+        here = n_features == size if len(set(sizes)) > 1 else slice(None)  # a slice copies nothing
         if size == n_columns:
             features[here, :size] = np.arange(size)
         else:
