@@ -358,9 +358,14 @@ NB_MODULE(_core, m) {
              })
         .def_prop_ro("n_columns", [](const PyRows& self) { return self.rows.n_columns(); })
         .def("moments",
-             [](const PyRows& self, int n_threads) {
+             [](const PyRows& self, std::optional<In<bool, 1>> columns, int n_threads) {
                  std::vector<double> mean(self.rows.n_columns()), std(self.rows.n_columns());
-                 run_freely(n_threads, [&](const Run& run) { self.rows.moments(run, mean.data(), std.data()); });
+                 Used used;
+                 if (columns) {
+                     require(columns->size() == mean.size(), "each column is asked for or not");
+                     used.assign(columns->data(), columns->data() + mean.size());
+                 }
+                 run_freely(n_threads, [&](const Run& run) { self.rows.moments(run, mean.data(), std.data(), used); });
                  return nb::make_tuple(array_of(std::move(mean)), array_of(std::move(std)));
              })
         .def("take", [](const PyRows& self, In<int64_t, 1> given) {

@@ -10,6 +10,7 @@ namespace {
 using rgld::GlobalView;
 using rgld::kBatch;
 using rgld::kLargestForm;
+using rgld::kLeveragePacks;
 using rgld::kPack;
 using rgld::kRootRows;
 using rgld::kSumRows;
@@ -352,31 +353,44 @@ RGLD_INLINE void leverage_features(const LeverageView& view, const float* z, siz
     }
 }
 
+// The scores of some packs of rows side by side: each sum has to wait for its last addition.
+template <int Packs>
+RGLD_INLINE void leverage_packs(const LeverageView& view, const float* z, size_t stride, size_t whole, float* phi,
+                                float* scores) {
+    constexpr int kVectors = Packs * kParts;
+    for (int pack = 0; pack < Packs; ++pack)
+        leverage_features(view, z + size_t(pack) * kPack, stride, view.mean, phi + size_t(pack) * kPack, Packs * kPack);
+    Floats form[kVectors] = {};
+    const float* root = view.root;
+    for (size_t first = 0; first < whole; first += kRootRows) {
+        Floats y[kRootRows][kVectors] = {};
+        for (size_t j = 0; j < first + kRootRows; ++j, root += kRootRows) {
+            for (int p = 0; p < kVectors; ++p) {
+                const Floats x = load<Floats>(phi + j * Packs * kPack + p * kLanes);
+                for (size_t a = 0; a < kRootRows; ++a) y[a][p] = fused(x, splat(root[a]), y[a][p]);
+            }
+        }
+        for (size_t a = 0; a < kRootRows; ++a)
+            for (int p = 0; p < kVectors; ++p) form[p] = fused(y[a][p], y[a][p], form[p]);
+    }
+    for (int p = 0; p < kVectors; ++p) {
+        const Ints below = (Ints)(form[p] < kLargestForm);
+        store(scores + p * kLanes, chosen(below, form[p], splat(kLargestForm)));
+    }
+}
+
 void leverage_scores(const LeverageView& view, const float* z, size_t stride, size_t n_rows, float* scratch,
                      float* scores) {
+    constexpr int kPacks = kParts == 1 ? int(kLeveragePacks) : 1;  // as many vectors as registers hold
     const size_t n_features = view.n_dims + view.n_cosines, whole = rgld::padded(n_features, kRootRows);
-    float* phi = scratch;  // (whole, kPack)
+    float* phi = scratch;  // (whole, packs * kPack)
+    size_t i = 0;
+    for (size_t j = n_features * kPacks * kPack; j < whole * kPacks * kPack; ++j) phi[j] = 0.0f;
+    for (; i + (kPacks - 1) * kPack < n_rows; i += kPacks * kPack)
+        leverage_packs<kPacks>(view, z + i, stride, whole, phi, scores + i);
+    if (i >= n_rows) return;
     for (size_t j = n_features * kPack; j < whole * kPack; ++j) phi[j] = 0.0f;
-    for (size_t i = 0; i < n_rows; i += kPack) {
-        leverage_features(view, z + i, stride, view.mean, phi, kPack);
-        Floats form[kParts] = {};
-        const float* root = view.root;
-        for (size_t first = 0; first < whole; first += kRootRows) {
-            Floats y[kRootRows][kParts] = {};
-            for (size_t j = 0; j < first + kRootRows; ++j, root += kRootRows) {
-                for (int p = 0; p < kParts; ++p) {
-                    const Floats x = load<Floats>(phi + j * kPack + p * kLanes);
-                    for (size_t a = 0; a < kRootRows; ++a) y[a][p] = fused(x, splat(root[a]), y[a][p]);
-                }
-            }
-            for (size_t a = 0; a < kRootRows; ++a)
-                for (int p = 0; p < kParts; ++p) form[p] = fused(y[a][p], y[a][p], form[p]);
-        }
-        for (int p = 0; p < kParts; ++p) {
-            const Ints below = (Ints)(form[p] < kLargestForm);
-            store(scores + i + p * kLanes, chosen(below, form[p], splat(kLargestForm)));
-        }
-    }
+    for (; i < n_rows; i += kPack) leverage_packs<1>(view, z + i, stride, whole, phi, scores + i);
 }
 
 void leverage_sums(const LeverageView& view, const float* z, size_t n_rows, float* scratch, double* phi_sum,

@@ -119,8 +119,9 @@ constexpr size_t sum_scratch(size_t n_features) { return 5 * sizeof(double) / si
 constexpr size_t embedding_scratch(size_t n_features, size_t n_bandwidths) {
     return kSumRows * n_features * n_bandwidths + sum_scratch(n_features);
 }
+constexpr size_t kLeveragePacks = 2;  // at most so many packs of rows are scored side by side
 constexpr size_t leverage_scratch(size_t n_dims, size_t n_cosines) {
-    return kPack * padded(n_dims + n_cosines, kRootRows);
+    return kLeveragePacks * kPack * padded(n_dims + n_cosines, kRootRows);
 }
 constexpr size_t local_scratch(size_t n_neighbors) { return kPack * (n_neighbors + 1); }
 

@@ -193,24 +193,36 @@ SumRuns::SumRuns(size_t n_blocks, size_t size) : n_blocks(n_blocks) {
     count = (n_blocks + length - 1) / length;
 }
 
-void Rows::moments(const Run& run, double* mean, double* std) const {
+void Rows::moments(const Run& run, double* mean, double* std, const Used& used) const {
+    constexpr size_t kTogether = 4;  // columns: each addition has to wait for the one before of its column
     const size_t n = n_columns(), size = 2 * n;
     const SumRuns runs(n_blocks(), size);
+    std::vector<size_t> asked;
+    for (size_t c = 0; c < n; ++c)
+        if (used.empty() || used[c]) asked.push_back(c);
     std::vector<double> partial(runs.count * size);
     run_tasks(run, runs.count, [&](size_t part, size_t) {
         std::vector<float> buffer(n * stride_);
         double* sums = partial.data() + part * size;
         for (size_t block = runs.begin(part); block < runs.end(part); ++block) {
-            const float* values = columns(block, buffer.data());
-            for (size_t c = 0; c < n; ++c) {
-                double sum = 0.0, squares = 0.0;
+            const float* values = columns(block, buffer.data(), used);
+            for (size_t place = 0; place < asked.size(); place += kTogether) {
+                const size_t count = std::min(kTogether, asked.size() - place);
+                const float* from[kTogether];
+                for (size_t k = 0; k < kTogether; ++k)
+                    from[k] = values + asked[place + std::min(k, count - 1)] * stride_;
+                double sum[kTogether] = {}, squares[kTogether] = {};
                 for (size_t i = 0; i < n_rows(block); ++i) {
-                    const double x = double(values[c * stride_ + i]);
-                    sum += x;
-                    squares += x * x;
+                    for (size_t k = 0; k < kTogether; ++k) {
+                        const double x = double(from[k][i]);
+                        sum[k] += x;
+                        squares[k] += x * x;
+                    }
                 }
-                sums[c] += sum;
-                sums[n + c] += squares;
+                for (size_t k = 0; k < count; ++k) {
+                    sums[asked[place + k]] += sum[k];
+                    sums[n + asked[place + k]] += squares[k];
+                }
             }
         }
     });

@@ -90,8 +90,8 @@ class Rows {
     // that are used, unless they were kept.
     const float* columns(size_t block, float* buffer, const Used& used = {}) const;
 
-    // Mean and standard deviation of every scaled column, over all rows.
-    void moments(const Run& run, double* mean, double* std) const;
+    // Mean and standard deviation of every scaled column, over all rows; 0 for those that are not used.
+    void moments(const Run& run, double* mean, double* std, const Used& used = {}) const;
 
     // Some columns of the rows with these indices, scaled.
     void take(const int64_t* indices, size_t count, const int32_t* features, size_t n_features, float* columns,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from .. import _kernels
-from .._arrays import Float64s, Floats, Indices
+from .._arrays import Bools, Float64s, Floats, Indices
 from .._kernels.threads import SHORT_FIT_ROWS, threads_for
 from .._model.model import Branch, GlobalBranch
 from .._model.scaling import Scaling
@@ -35,9 +35,9 @@ class RowsInMemory:
         statistics, self.knots = _kernels.statistics_and_knots(self.matrix, self.places, self.n_threads, n_quantiles)
         return statistics
 
-    def column_moments(self, scaling: Scaling) -> tuple[Float64s, Float64s]:
-        """Return mean and standard deviation of every scaled column, over the sample, as in passes."""
-        return _kernels.column_moments(_kernels.Rows(self.sample, scaling, self.n_threads))
+    def column_moments(self, scaling: Scaling, columns: Bools | None = None) -> tuple[Float64s, Float64s]:
+        """Return mean and standard deviation of every scaled column, or of some, over the sample, as in passes."""
+        return _kernels.column_moments(_kernels.Rows(self.sample, scaling, self.n_threads), columns)
 
     def scaled(self, scaling: Scaling) -> "ScaledRowsInMemory":
         """Return the scaled rows."""
@@ -61,9 +61,9 @@ class SomeRows:
         """Return the statistics of every column over all rows, and `n_quantiles` quantiles of each."""
         return self.rows.column_statistics(n_quantiles)
 
-    def column_moments(self, scaling: Scaling) -> tuple[Float64s, Float64s]:
-        """Return mean and standard deviation of every scaled column, over the larger sample."""
-        return self.rows.column_moments(scaling)
+    def column_moments(self, scaling: Scaling, columns: Bools | None = None) -> tuple[Float64s, Float64s]:
+        """Return mean and standard deviation of every scaled column, or of some, over the larger sample."""
+        return self.rows.column_moments(scaling, columns)
 
     def scaled(self, scaling: Scaling) -> "ScaledRowsInMemory":
         """Return the scaled rows of the smaller sample."""

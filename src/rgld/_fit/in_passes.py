@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import _kernels
-from .._arrays import Float64s, Floats
+from .._arrays import Bools, Float64s, Floats
 from .._kernels.scoring import score_rows
 from .._kernels.threads import threads_for
 from .._model.model import Branch, GlobalBranch, Model
@@ -80,9 +80,9 @@ class RowsInPasses:
             self._column_sums = self.executor.run(ColumnSumsStep(self.context, units))
         return with_sums(sampled, self._column_sums, units)
 
-    def column_moments(self, scaling: Scaling) -> tuple[Float64s, Float64s]:
-        """Return mean and standard deviation of every scaled column, over the sample."""
-        return _kernels.column_moments(_kernels.Rows(self.sample, scaling, self.n_threads))
+    def column_moments(self, scaling: Scaling, columns: Bools | None = None) -> tuple[Float64s, Float64s]:
+        """Return mean and standard deviation of every scaled column, or of some, over the sample."""
+        return _kernels.column_moments(_kernels.Rows(self.sample, scaling, self.n_threads), columns)
 
     def scaled(self, scaling: Scaling) -> "ScaledRowsInPasses":
         """Return the scaled rows."""

@@ -69,10 +69,13 @@ def fit_scaling(rows: TrainingRows, encoding: Encoding, parameters: Parameters) 
     return scaling, statistics.median
 
 
-def _with_moments_of(rows: TrainingRows, scaling: Scaling) -> Scaling:
-    if set(scaling.kinds).isdisjoint(UNIT_KINDS):
+def _with_moments_of(rows: TrainingRows, scaling: Scaling, columns: Bools | None = None) -> Scaling:
+    """Return the scaling with the columns of `UNIT_KINDS` brought to unit spread: all, or some, shape (d,)."""
+    n_kinds = sum(kind in UNIT_KINDS for kind in scaling.kinds)
+    if not n_kinds:
         return scaling
-    return with_moments(scaling, *rows.column_moments(unit_part(scaling)))
+    asked = None if columns is None else np.tile(columns, n_kinds)
+    return with_moments(scaling, *rows.column_moments(unit_part(scaling), asked))
 
 
 def fit_inner_scaling(scaling: Scaling, rows: TrainingRows, inner: Int64s, encoding: Encoding) -> Scaling:
@@ -87,7 +90,7 @@ def fit_inner_scaling(scaling: Scaling, rows: TrainingRows, inner: Int64s, encod
         fitted = with_moments(fitted, *_kernels.column_moments(_kernels.Rows(own, unit_part(fitted), n_threads)))
     is_constant = statistics.value_range <= 0
     if not rows.is_whole and np.any(is_constant & ~encoding.is_indicator):
-        scaling = leave_as_they_are(_with_moments_of(rows, scaling), encoding.is_indicator)
+        scaling = leave_as_they_are(_with_moments_of(rows, scaling, is_constant), encoding.is_indicator)
     kept = np.tile(is_constant | encoding.is_indicator, len(scaling.kinds))
     names = ("center", "scale", "shift", "unit")
     return replace(fitted, **{name: np.where(kept, getattr(scaling, name), getattr(fitted, name)) for name in names})

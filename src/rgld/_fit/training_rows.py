@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from .. import _kernels
-from .._arrays import Float64s, Floats
+from .._arrays import Bools, Float64s, Floats
 from .._model.model import Branch, GlobalBranch
 from .._model.ranks import BranchRanks
 from .._model.scaling import Scaling
@@ -38,8 +38,8 @@ class TrainingRows(Protocol):
     def column_statistics(self, n_quantiles: int) -> ColumnStatistics:
         """Return the statistics of every column, and `n_quantiles` quantiles of each."""
 
-    def column_moments(self, scaling: Scaling) -> tuple[Float64s, Float64s]:
-        """Return mean and standard deviation of every scaled column."""
+    def column_moments(self, scaling: Scaling, columns: Bools | None = None) -> tuple[Float64s, Float64s]:
+        """Return mean and standard deviation of every scaled column, or of some of them and 0 for the others."""
 
     def scaled(self, scaling: Scaling) -> "ScaledRows":
         """Return the scaled rows."""

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from .._arrays import Float32s, Float64s, Floats, Indices, Int32s, Int64s, Integers, UInt8s
+from .._arrays import Bools, Float32s, Float64s, Floats, Indices, Int32s, Int64s, Integers, UInt8s
 from .._model.model import SMALLEST_BANDWIDTH, Branch, GlobalBranch, LeverageBranch, LocalBranch, Model
 from .._model.ranks import (
     EXACT_CDF_SIZE,
@@ -58,9 +58,7 @@ def team(n_threads: int) -> AbstractContextManager[Team | None]:
 class Rows:
     """A raw matrix (n, d) with its scaling."""
 
-    def __init__(
-        self, X: Floats, scaling: Scaling, n_threads: int, keep: bool = False, features: Int32s | None = None
-    ):
+    def __init__(self, X: Floats, scaling: Scaling, n_threads: int, keep: bool = False, features: Int32s | None = None):
         """With `keep`, scale all rows now, if they fit a budget: all columns, or only these features of some views."""
         self.n_rows = len(X)
         self.n_threads = n_threads
@@ -121,9 +119,9 @@ def column_knots(X: Floats, places: Indices, n_threads: int) -> ColumnKnots:
     return ColumnKnots(*_core.column_knots(_plain(X), places.astype(np.int64), n_threads))
 
 
-def column_moments(rows: Rows) -> Moments:
-    """Return mean and standard deviation of every scaled column."""
-    return Moments(*rows.native.moments(rows.n_threads))
+def column_moments(rows: Rows, columns: Bools | None = None) -> Moments:
+    """Return mean and standard deviation of every scaled column, or of some of them and 0 for the others."""
+    return Moments(*rows.native.moments(columns, rows.n_threads))
 
 
 def pair_distances(rows: Rows, views: Views, indices: Int64s, n_pairs: int) -> Distances:

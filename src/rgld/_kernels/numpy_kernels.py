@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from .._arrays import Float32s, Float64s, Floats, Indices, Int32s, Int64s, UInt8s
+from .._arrays import Bools, Float32s, Float64s, Floats, Indices, Int32s, Int64s, UInt8s
 from .._model.model import SMALLEST_BANDWIDTH, Branch, GlobalBranch, LeverageBranch, Model
 from .._model.ranks import BranchRanks, branch_mean, branch_score, fit_branch_ranks
 from .._model.scaling import Scaling
@@ -81,9 +81,7 @@ def team(n_threads: int) -> AbstractContextManager[Team | None]:
 class Rows(Blocks):
     """A raw matrix (n, d) with its scaling."""
 
-    def __init__(
-        self, X: Floats, scaling: Scaling, n_threads: int, keep: bool = False, features: Int32s | None = None
-    ):
+    def __init__(self, X: Floats, scaling: Scaling, n_threads: int, keep: bool = False, features: Int32s | None = None):
         """Ignore `keep` and `features`, which are for the compiled core."""
         super().__init__(X, scaling, n_threads)
 
@@ -116,15 +114,16 @@ def column_knots(X: Floats, places: Indices, n_threads: int) -> ColumnKnots:
     return ColumnKnots(knots, np.array(counts, np.int64))
 
 
-def column_moments(rows: Rows) -> Moments:
-    """Return mean and standard deviation of every scaled column."""
+def column_moments(rows: Rows, columns: Bools | None = None) -> Moments:
+    """Return mean and standard deviation of every scaled column, or of some of them and 0 for the others."""
 
     def of_block(columns: Float32s) -> Float64s:
         values = columns.astype(np.float64)
         return np.array([values.sum(axis=1), (values * values).sum(axis=1)])
 
     mean, mean_square = reduce(np.add, rows.map(of_block, 4 * len(rows.scaling.center))) / rows.n_rows
-    return Moments(mean, np.sqrt(np.maximum(mean_square - mean * mean, 0.0)))
+    std = np.sqrt(np.maximum(mean_square - mean * mean, 0.0))
+    return Moments(mean, std) if columns is None else Moments(mean * columns, std * columns)
 
 
 def pair_places(n_rows: int, n_pairs: int) -> tuple[Int64s, Int64s]:
