@@ -262,6 +262,33 @@ def test_moments_of_scaled_columns(kind):
         np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.parametrize("asked", [[0], [1, 2, 8, 9, 14, 20, 24], range(25), []])
+def test_moments_of_some_columns_are_those_of_all(asked):
+    X = table("discrete", 2049, 5)
+    statistics = numpy_kernels.column_statistics(X, 1, quantiles_for(ALL_SCALINGS, len(X)))
+    chosen = np.isin(np.arange(25), list(asked))
+    for kernels, rows in zip(
+        (native_kernels, numpy_kernels), sides(X, scaling_of(ALL_SCALINGS, statistics)), strict=True
+    ):
+        for some, every in zip(kernels.column_moments(rows, chosen), kernels.column_moments(rows), strict=True):
+            np.testing.assert_array_equal(some, np.where(chosen, every, 0.0))
+
+
+@pytest.mark.parametrize("n", [65, 2049])
+def test_rows_may_keep_only_the_columns_of_some_views(n):
+    X = table("normal", n, 40)
+    model = fitted(native_kernels, X, **SEVERAL | {"n_local_views": 3}).model_
+    every = native_kernels.Rows(X, model.scaling, 2)
+    some = native_kernels.Rows(X, model.scaling, 2, keep=True, features=model.local_branch.views.features)
+    scores = [native_kernels.view_scores(rows, model.local_branch) for rows in (every, some)]
+    assert_same_bits([scores[0]], [scores[1]])
+    # What was not kept is scaled when it is asked for.
+    assert_same_bits([every.take(np.arange(n))], [some.take(np.arange(n))])
+    assert_same_bits(native_kernels.column_moments(every), native_kernels.column_moments(some))
+    with pytest.raises(ValueError, match="a feature is not a column"):
+        native_kernels.Rows(X, model.scaling, 1, keep=True, features=np.array([[10_000]], np.int32))
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("kind", ["normal", "discrete", "flags", "duplicates", "constant", "far"])
 @pytest.mark.parametrize("n", [1, 2, 127, 129, 3000])
@@ -631,7 +658,7 @@ from rgld._kernels import _core, native_kernels
 from tests.kernels.test_kernels import SMALL, everything, table
 
 X = table("normal", 1025, 7)
-results = [RGLD(**SMALL).fit(X).anomaly_score(X)]
+results = [detector.fit(X).anomaly_score(X) for detector in (RGLD(**SMALL), RGLD.plus(random_state=0))]
 for kind, d in (("normal", 7), ("huge", 3), ("discrete", 20)):
     X = table(kind, 1025, d)
     for more in ({}, {"bandwidth_multipliers": (1.0, 3.0, 0.3, 0.6), "n_neighbors": 17, "preprocessing": "standard"}):
