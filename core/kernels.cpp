@@ -95,12 +95,11 @@ struct CosSin {
 
 // Reduces an angle to [-pi/4, pi/4]: angle = quarters * pi/2 + rest. In float64, because far rows have large angles.
 RGLD_INLINE void reduce(Floats angle, Floats& rest, Ints& quarters) {
-    constexpr int kHalf = kLanes / 2;
-    float angles[kLanes], rests[kLanes];
-    int32_t turns[kLanes];
-    store(angles, angle);
-    for (int start = 0; start < kLanes; start += kHalf) {
-        const Doubles a = __builtin_convertvector(load<HalfFloats>(angles + start), Doubles);
+    HalfFloats angles[2], rests[2];
+    HalfInts turns[2];
+    __builtin_memcpy(angles, &angle, sizeof angle);
+    for (int half = 0; half < 2; ++half) {
+        const Doubles a = __builtin_convertvector(angles[half], Doubles);
         // Adding 1.5 * 2^52 rounds to a whole number and leaves it in the low bits.
         const double magic = 6755399441055744.0;
         const Doubles shifted = a * 0.63661977236758134308 + magic;
@@ -111,11 +110,11 @@ RGLD_INLINE void reduce(Floats angle, Floats& rest, Ints& quarters) {
         // Beyond 2^52 turns a float does not determine the angle any more: the rest is taken as 0.
         const Longs inside = (r >= -0.8) & (r <= 0.8);
         r = (Doubles)((Longs)r & inside);
-        store(rests + start, __builtin_convertvector(r, HalfFloats));
-        store(turns + start, __builtin_convertvector((Longs)shifted, HalfInts));
+        rests[half] = __builtin_convertvector(r, HalfFloats);
+        turns[half] = __builtin_convertvector((Longs)shifted, HalfInts);
     }
-    rest = load<Floats>(rests);
-    quarters = load<Ints>(turns);
+    __builtin_memcpy(&rest, rests, sizeof rest);
+    __builtin_memcpy(&quarters, turns, sizeof quarters);
 }
 
 // For angles in [-pi/4, pi/4].
@@ -135,6 +134,11 @@ RGLD_INLINE CosSin twice(CosSin a) {
     return {fused(-s2, a.sin, splat(1.0f)), s2 * a.cos};
 }
 
+// What a quarter turn makes of a cosine and a sine: the one that takes the place of the first, with its sign.
+RGLD_INLINE Ints turned(Ints own, Ints other, Ints odd, Ints quarters) {
+    return ((odd & other) | (~odd & own)) ^ ((quarters << 30) & splat(INT32_MIN));
+}
+
 // Replaces the cosine and sine of the far lanes by those of the reduced angle; the other lanes stay as they are.
 __attribute__((noinline)) void replace_far(const Floats* angle, const Ints* far, CosSin* wave) {
     Floats x;
@@ -142,11 +146,8 @@ __attribute__((noinline)) void replace_far(const Floats* angle, const Ints* far,
     reduce(*angle, x, quarters);
     const CosSin near = small_cos_sin(x);
     const Ints odd = (quarters << 31) >> 31;
-    const Ints sign = splat(INT32_MIN);
-    const Ints cos_bits = ((odd & (Ints)near.sin) | (~odd & (Ints)near.cos)) ^ (((quarters + 1) << 30) & sign);
-    const Ints sin_bits = ((odd & (Ints)near.cos) | (~odd & (Ints)near.sin)) ^ ((quarters << 30) & sign);
-    wave->cos = (Floats)((*far & cos_bits) | (~*far & (Ints)wave->cos));
-    wave->sin = (Floats)((*far & sin_bits) | (~*far & (Ints)wave->sin));
+    wave->cos = chosen(*far, (Floats)turned((Ints)near.cos, (Ints)near.sin, odd, quarters + 1), wave->cos);
+    wave->sin = chosen(*far, (Floats)turned((Ints)near.sin, (Ints)near.cos, odd, quarters), wave->sin);
 }
 
 // Angles up to pi, nearly all at the widest bandwidth, are quartered and doubled twice: cheaper than reducing them.
@@ -156,6 +157,19 @@ RGLD_INLINE CosSin cos_sin(Floats angle) {
     const Ints far = ((Ints)quarter & INT32_MAX) > 0x3f490fdb;  // the bits of pi/4
     if (__builtin_expect(any(far), 0)) replace_far(&angle, &far, &wave);
     return wave;
+}
+
+// The cosine alone, to the same bits, where most angles are far.
+RGLD_INLINE Floats cosine(Floats angle) {
+    const Floats quarter = angle * 0.25f;
+    const Floats near = twice(twice(small_cos_sin(quarter))).cos;
+    const Ints far = ((Ints)quarter & INT32_MAX) > 0x3f490fdb;  // the bits of pi/4
+    Floats x;
+    Ints quarters;
+    reduce(angle, x, quarters);
+    const CosSin reduced = small_cos_sin(x);
+    const Ints odd = (quarters << 31) >> 31;
+    return chosen(far, (Floats)turned((Ints)reduced.cos, (Ints)reduced.sin, odd, quarters + 1), near);
 }
 
 // ---- global branch
@@ -349,7 +363,7 @@ RGLD_INLINE void leverage_features(const LeverageView& view, const float* z, siz
                 angle[p] = fused(load<Floats>(z + c * stride + p * kLanes), frequency, angle[p]);
         }
         for (int p = 0; p < kParts; ++p)
-            store(phi + (r + f) * phi_stride + p * kLanes, cos_sin(angle[p]).cos - origin[r + f]);
+            store(phi + (r + f) * phi_stride + p * kLanes, cosine(angle[p]) - origin[r + f]);
     }
 }
 
