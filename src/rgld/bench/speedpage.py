@@ -193,7 +193,8 @@ def _why(speed: dict[str, Any], totals: dict[str, float]) -> str:
         "Tried, and not kept:\n\n"
         "- *References in a k-d tree*, rows sorted by its parts, and batches of references left out that are too far for all rows of a vector. Less than half of the distances are enough, and the scores are the same to the bit. "
         "But only views of 2 and 5 dimensions take less time. From 8 dimensions on, finding out what can be left out takes longer than computing it.\n"
-        "- *Statistics and profiles of the columns on the other core* while this one draws the views. Starting a thread and taking turns in Python cost more than they save.\n\n"
+        "- *Statistics and profiles of the columns on the other core* while this one draws the views. Starting a thread and taking turns in Python cost more than they save.\n"
+        "- *Scoring in smaller pieces*, so that threads that begin later have less to do: the time is the same. So it is if Python's threads take turns more often while `RGLD.plus()` learns relations beside its views.\n\n"
     )
 
 
