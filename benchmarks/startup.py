@@ -2,8 +2,8 @@
 
     python benchmarks/startup.py [REPEATS]
 
-CPU time, not wall time, and the smallest of several: so a busy machine changes little. Each line contains the ones that
-it builds on.
+CPU time, not wall time, and the smallest of several: so a busy machine changes little. A line contains
+all that it imports itself: NumPy is in most of them.
 """
 
 import resource

@@ -1,5 +1,6 @@
 """What a release checks before it is published."""
 
+import re
 import runpy
 from pathlib import Path
 
@@ -7,7 +8,8 @@ import pytest
 
 import rgld
 
-SCRIPT = Path(__file__).parents[1] / ".ci" / "check_release.py"
+ROOT = Path(__file__).parents[1]
+SCRIPT = ROOT / ".ci" / "check_release.py"
 pytestmark = pytest.mark.skipif(not SCRIPT.exists(), reason="the tests run outside the repository")
 
 
@@ -35,3 +37,11 @@ def test_a_version_without_its_section_of_the_changelog_is_refused(tmp_path):
     copy.write_text(SCRIPT.read_text())
     found = runpy.run_path(str(copy))["faults"]("v1.2.3")
     assert [fault.split()[0] for fault in found] == ["CHANGELOG.md", "CITATION.cff"]
+
+
+def test_windows_runs_the_tests_of_the_numpy_kernels_that_make_test_runs():
+    (listed,) = re.findall(r"^TWIN_TESTS := ((?:.*\\\n)*.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    jobs = (ROOT / ".github" / "workflows" / "check.yml").read_text()
+    job = jobs.partition("  windows:\n")[2].partition("  docs:\n")[0]
+    tests = listed.replace("\\\n", " ").split()
+    assert len(tests) > 5 and " ".join(tests) in " ".join(job.split())

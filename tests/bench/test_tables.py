@@ -20,7 +20,8 @@ def test_the_papers_main_table_and_tests_follow_from_its_figures():
     published = tables.paper_results()
     methods, names = list(dict.fromkeys(published["method"])), list(dict.fromkeys(published["dataset"]))
     values = {m: tables.wide(published, m).reindex(index=names, columns=methods) for m in tables.MEASURES}
-    found = tables.Cells(values, values["auroc"].isna())
+    is_missing = values["auroc"].isna()
+    found = tables.Cells(values, is_missing, is_missing * 0)
     ours, theirs = tables.main_table(found), tables.paper_main().set_index("method")
     for column, tolerance in (("auroc", 0.006), ("auprc", 0.006), ("rank", 0.011), ("time", 0.006)):
         np.testing.assert_allclose(ours.loc[theirs.index, column], theirs[column], atol=tolerance)
@@ -61,6 +62,16 @@ def test_paper_figures_stand_in_where_told_and_are_marked():
     assert found.values["auroc"].at["wine", "DIF"] == published["wine", "DIF"]
     assert found.from_paper["DIF"].tolist() == [False, True]
     assert tables.main_table(found).loc["DIF", "from_paper"] == 1
+
+
+def test_the_main_table_says_over_how_many_split_seeds_a_mean_is():
+    found = [line_of(name, "RGLD", seed, 80.0) for name in ("glass", "wine") for seed in (1, 2, 3)]
+    found += [line_of("glass", "RGLD(random_state=1)", 1, 80.0), line_of("glass", "KNN", 2, 70.0)]
+    found += [line_of("glass", "COF", 1, 60.0), line_of("glass", "COF", 2, 0.0, error="failed")]
+    found += [line_of("wine", "COF", seed, 60.0) for seed in (1, 2, 3)]
+    frame = tables.frame_of(found)
+    cells = tables.cells(frame, ["RGLD", "COF", "KNN", "DIF"], ["glass", "wine"], fill_from_paper=["DIF"])
+    assert tables.main_table(cells)["seeds"].to_dict() == {"RGLD": "3", "COF": "1 to 3", "KNN": "1", "DIF": "-"}
 
 
 def test_ties_count_as_wins_for_each():

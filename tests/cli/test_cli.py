@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -17,7 +18,11 @@ from rgld.exceptions import TableError
 
 pytest.importorskip("typer", reason="the command needs the extra 'cli'")
 
+from rgld.cli import demo
+
 from .command import COMMAND, installed_rgld, rgld
+
+README = Path(__file__).parents[2] / "README.md"
 
 
 def payments(n=400, seed=0):
@@ -160,8 +165,8 @@ def test_only_a_calibrated_model_gives_p_values(folder, tmp_path):
         assert code == 0 and first["top_share"] == 1 / 400 and "p_value" not in first
         _, out, _ = rgld("score", "noise.csv", *arguments, "--top", 1, folder=tmp_path)
         assert "top share  why" in out and "   0.2 %  " in out and "p-value" not in out
-        of_what = "the training table" if arguments else "any table"
-        assert f"by definition, about 0.6 % to 5 % of the rows of {of_what} do" in out
+        where = "the training table" if arguments else "any table"
+        assert f"  (in {where} about 0.6 % to 5 % do, even without anomalies)\n" in out
     _, out, _ = rgld("score", folder / "t.csv", "-m", folder / "m.rgld", "--id", "id", "--json")
     assert "top_share" not in json.loads(out)["top"][0] and json.loads(out)["top"][0]["p_value"] <= 0.05
     _, out, _ = rgld("score", folder / "t.csv", "-m", folder / "m.rgld", "--id", "id")
@@ -384,6 +389,18 @@ def test_demo(tmp_path):
     assert len(ranks) == 7 and ranks[:3] == [1, 2, 3] and ranks[4] < 40 and 90 < ranks[5] <= ranks[6] < 130
     assert (tmp_path / "demo" / "report.html").stat().st_size > 10_000
     assert rgld("demo", tmp_path / "demo")[0] == 2
+
+
+@pytest.mark.skipif(not README.exists(), reason="the tests run outside the repository")
+def test_the_table_of_the_demo_gives_what_the_readme_shows(tmp_path):
+    demo.payments(seed=0).write_csv(tmp_path / "payments.csv")
+    block = README.read_text(encoding="utf-8").partition("    $ ")[2].partition("\n\n")[0]
+    command, *shown = block.splitlines()
+    code, out, error = rgld(*command.split()[1:], folder=tmp_path)
+    assert code == 0, error
+    printed = [line.strip() for line in out.splitlines()]
+    places = [printed.index(line.strip()) for line in shown if line.strip() != "..."]
+    assert len(places) > 5 and places == list(range(places[0], places[0] + len(places))), "as printed, line by line"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal")

@@ -51,7 +51,7 @@ ODDBENCH_PROTOCOLS = (
 )
 
 PUBLISHED = {
-    "a tabular foundation model (winner)": (80.2, 50.4),
+    "TaskBridge": (80.2, 50.4),
     "DTE-NP": (77.0, 43.6),
     "kNN": (76.3, 42.4),
     "OutFormer": (74.2, 43.0),
@@ -60,7 +60,8 @@ PUBLISHED = {
     "IForest": (71.3, 31.3),
     "ECOD": (68.1, 28.3),
 }
-"""AUROC and AUPRC as published, for clean training rows and all 790 tables. Not measured by us."""
+"""AUROC and AUPRC as published (TaskBridge, arXiv 2609.36968, table 4), for clean training rows and all 790 tables. Not
+measured by us."""
 
 
 def write_page(lines: list[Line], path: Path) -> None:
@@ -128,7 +129,9 @@ def _published() -> str:
     table = pd.DataFrame(PUBLISHED, index=["AUROC", "AUPRC"]).T
     return f"""## Published figures for clean training rows
 
-Published, not measured by us: means over all 790 tables, so not over the same tables as above, and the methods are not ours to vouch for. IForest, kNN, LOF and ECOD are in both.
+Published, not measured by us: some rows of table 4 of the paper on TaskBridge (Choi, Lee and Yoo, arXiv 2609.36968). We have not checked these methods. The means are over all 790 tables, so not over the same tables as above, and over five random seeds; tables have up to 100,000 rows there, up to 10,000 on either side here. IForest, kNN, LOF and ECOD are in both.
+
+TaskBridge is first in that table: a tabular foundation model (TabICLv2) is asked, in tasks made from the table itself, whether the values of a row fit each other. TabPFN is its extension for anomalies.
 
 {tables.markdown(table, 1, "detector, published")}"""
 
@@ -138,6 +141,7 @@ def _fine_print(lines: list[Line]) -> str:
     together: dict[tuple[str, str, str], list[str]] = {}
     for line in failed:
         together.setdefault((line["dataset"], line["protocol"], line["error"]), []).append(line["detector"])
+    n_tables = len({line["dataset"] for line in lines})
     reasons = "".join(
         f"\n    - {', '.join(detectors)} on {dataset} ({protocol}): {shorten(error, MAX_REASON, placeholder=' ...')}"
         for (dataset, protocol, error), detectors in together.items()
@@ -145,9 +149,9 @@ def _fine_print(lines: list[Line]) -> str:
     return f"""## What to keep in mind
 
 - The settings of `RGLD.plus` and `RGLD.novelty` were chosen with the help of these tables ([plus.md](plus.md)): for them this is not a fresh test. `RGLD` and `RGLD.fast` have the paper's settings.
-- [plus.md](plus.md) has other means for plus and novelty: there the columns are as they are in the files, here they are scaled first, as the protocols say; and here a table is left out if any detector fails on it.
+- [plus.md](plus.md) has slightly other means for the same detectors. It leaves out only tables that cannot be split, here a table is left out if any detector fails on it; and its random state of plus and novelty is 0, here it is 1. On clean training rows, its columns are as they are in the files, here they are scaled first.
 - One split and one random state for each table. Labels of scraped tables are of mixed quality. Do not build on differences within two standard errors.
-- At most 10,000 rows of a table are used (clean training rows: on either side). Our lines are of tables drawn at random among those with 500 to 60,000 rows, at least 4 columns, at least 10 anomalies and at most 20 %, in the order of their names.
+- At most 10,000 rows of a table are used (clean training rows: on either side). The {n_tables} tables that we ran were drawn at random among those of the collection with 500 to 60,000 rows, at least 4 columns, and at least 10 anomalies, but at most 20 % of the rows.
 - A table is left out of a protocol if a detector has no result for it. {len(failed)} of {len(lines)} runs have none{":" if failed else "."}{reasons}
 """
 
@@ -158,6 +162,6 @@ def _again() -> str:
     rgld bench run --tables FOLDER --out benchmarks/oddbench/plus --detectors RGLD-plus --detectors RGLD-novelty --brief
     rgld bench oddbench benchmarks/oddbench/others benchmarks/oddbench/plus --out docs/oddbench.md
 
-FOLDER holds `*.npz` files with `X`, `y` (1 = anomaly) and `n_train`. A run that was stopped continues. Delete `benchmarks/oddbench/plus/lines.jsonl` first if plus or novelty have changed; the lines of the other
+FOLDER holds a file `NAME.npz` for each table, with the arrays `X`, `y` (1 = anomaly) and `n_train`; the first `n_train` rows hold no anomalies. The collection's tables are in `benchmarks/oddbench` of <https://github.com/psorus/Outformer>. They are not part of this repository. A run that was stopped continues. Delete `benchmarks/oddbench/plus/lines.jsonl` first if plus or novelty have changed; the lines of the other
 detectors, in `benchmarks/oddbench/others`, stay.
 """

@@ -27,6 +27,8 @@ ABLATIONS = {
 }
 N_RANKED = 15
 """Number of methods in the critical-difference diagram."""
+WHY_MISSING = {"speech": "its file could not be had"}
+"""Datasets of the study that we do not have."""
 
 
 def write_tables(lines: list[Line], folder: Path) -> None:
@@ -111,7 +113,7 @@ def _introduction(study: Study) -> str:
 
 This page compares RGLD with the other detectors of the paper's study and with some stronger ones: {len(study.lines)} runs on {len(study.datasets)} of the study's 47 datasets.
 {_findings(study)}
-
+{_left_out(study)}
 `make results` makes the page from the lines in `benchmarks/results/`; do not edit it. [study.md](study.md) says how to run the study yourself.
 """
 
@@ -141,12 +143,23 @@ def _findings(study: Study) -> str:
     )
 
 
+def _left_out(study: Study) -> str:
+    """Return which dataset and which preset of ours a reader may miss, and why; nothing if there is none."""
+    words = [f"`{name}` is missing: {why}." for name, why in WHY_MISSING.items() if name not in study.datasets]
+    if "RGLD-novelty" not in study.methods:
+        words.append(
+            "`RGLD.novelty()` is not here: it needs training rows without anomalies, and the study's training rows hold "
+            "some. [oddbench.md](oddbench.md) and [plus.md](plus.md) have it."
+        )
+    return "".join(f"{sentence}\n" for sentence in words)
+
+
 def _method_section(study: Study) -> str:
     versions: dict[str, str] = next((line["versions"] for line in reversed(study.lines) if line.get("versions")), {})
     named = ", ".join(f"{name} {number}" for name, number in versions.items())
     return f"""## How it was measured
 
-- *Datasets.* Missing: {", ".join(n for n in dataset_registry() if n not in study.datasets) or "none"}. Three datasets are not ADBench's own files: `backdoor` is the ADRepository's table, `fraud` is the ULB table without its time column,
+- *Datasets.* Missing: {_missing(study) or "none"}. Three datasets are not ADBench's own files: `backdoor` is the ADRepository's table, `fraud` is the ULB table without its time column,
   and `census` was rebuilt from the raw table (close, but not identical). "The 44" leaves out census, fraud and speech.
 - *Protocol.* `src/rgld/bench/protocol.py`, split seeds 1, 2 and 3, one thread per run.
 - *Time.* Seconds are processor time of one thread, to fit and score for the first time in a process, with split seed 1. Other work ran on the machine, which makes them somewhat larger: ratios are rough. Those of COF, SOD, MCD, RankAverage and the deep detectors are of earlier runs on another machine, on which the others took two to three times as long.
@@ -154,6 +167,12 @@ def _method_section(study: Study) -> str:
   To fit and score our detectors and the statistical ones (without COF and SOD) with three seeds takes {_minutes(study):.0f} minutes of one core.
 - *Versions* of the last run: {named}.
 """
+
+
+def _missing(study: Study) -> str:
+    """Return the datasets that no run is of, each with the reason if there is one."""
+    missing = [name for name in dataset_registry() if name not in study.datasets]
+    return ", ".join(f"{name} ({WHY_MISSING[name]})" if name in WHY_MISSING else name for name in missing)
 
 
 def _minutes(study: Study) -> float:
@@ -172,7 +191,7 @@ def _main_section(study: Study) -> str:
     few = pd.DataFrame({"auroc": smtp["auroc"], "auprc": smtp["auprc"]})
     return f"""## The main table
 
-Means over the 44 datasets and the split seeds that were measured.
+Means over the 44 datasets. The mean of a dataset is over the split seeds that were measured (column *seeds*); a mean over one seed is less certain.
 
 | column | means |
 |---|---|
@@ -182,11 +201,13 @@ Means over the 44 datasets and the split seeds that were measured.
 | time | seconds to fit and score, of one thread |
 | speed | how many times as fast as RGLD |
 | datasets | {_words_of_datasets(table)} |
+| seeds | over how many split seeds the figures of a dataset are; "1 to 3": one on some datasets, up to three on others; times are always of split seed 1 |
 
 {tables.markdown(table, digits, "method")}
 {_picture("pareto_auroc", "accuracy against runtime")}
 {_picture("pareto_auprc", "precision against runtime")}
 {_picture("critical_difference", "average ranks and critical differences")}
+Bars join detectors that Nemenyi's test does not tell apart. It compares {N_RANKED} detectors at once, so it needs larger differences than the tests of two detectors [below](#head-to-head).
 
 Means over all {len(study.datasets)} datasets that we have:
 
@@ -219,7 +240,7 @@ def _head_to_head_section(study: Study) -> str:
                 table = tables.markdown(test, {"mean_difference": 3}, "measure")
                 parts.append(f"{ours} against {other}:\n\n{table}")
     return (
-        "## Head to head\n\nWilcoxon's signed-rank test, paired over the 44 datasets. A positive difference or effect means that the first method is better.\n\n"
+        "## Head to head\n\nWilcoxon's signed-rank test, paired over the 44 datasets. A positive difference or effect means that the first method is better. Each p-value is of this one test, not corrected for the number of tests. So a p-value can be small though the picture of critical differences joins the two detectors.\n\n"
         + "\n".join(parts)
     )
 

@@ -66,6 +66,8 @@ class Cells(NamedTuple):
 
     values: dict[str, pd.DataFrame]
     from_paper: pd.DataFrame
+    n_seeds: pd.DataFrame
+    """How many split seeds a cell of ours is the mean of; 0 where there is none."""
 
 
 def cells(
@@ -84,7 +86,9 @@ def cells(
         values[measure] = filled
         if measure == "auroc":
             from_paper = filled.notna() & ours.isna()
-    return Cells(values, from_paper)
+    measured = frame.dropna(subset=["auroc"]).groupby(["dataset", "method"])["seed"].nunique().unstack("method")
+    n_seeds = measured.reindex(index=datasets, columns=methods).fillna(0).astype(int)
+    return Cells(values, from_paper, n_seeds)
 
 
 def wins(table: pd.DataFrame) -> pd.Series:
@@ -98,7 +102,8 @@ def average_rank(table: pd.DataFrame) -> pd.Series:
 
 
 def main_table(found: Cells) -> pd.DataFrame:
-    """Return the main table: means, wins, average rank, time, speed relative to RGLD, datasets counted; best first."""
+    """Return the main table: means, wins, average rank, time, speed relative to RGLD, datasets and split seeds counted;
+    best first."""
     auroc, auprc, seconds = (found.values[measure] for measure in MEASURES)
     table = pd.DataFrame(
         {
@@ -114,8 +119,17 @@ def main_table(found: Cells) -> pd.DataFrame:
     if "RGLD" in table.index:
         table["speed"] = table.loc["RGLD", "time"] / table["time"]
     table["datasets"] = auroc.notna().sum()
+    table["seeds"] = {method: _range_of_seeds(found.n_seeds[method]) for method in auroc.columns}
     table["from_paper"] = found.from_paper.sum()
     return table.sort_values("auroc", ascending=False)
+
+
+def _range_of_seeds(n_seeds: pd.Series) -> str:
+    """Return over how many split seeds the datasets of a method are measured: "3", or "1 to 3" if these differ."""
+    measured = n_seeds[n_seeds > 0]
+    if measured.empty:
+        return "-"
+    return " to ".join(dict.fromkeys((str(measured.min()), str(measured.max()))))
 
 
 def _kind(method: str) -> str:

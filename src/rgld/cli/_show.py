@@ -119,14 +119,14 @@ def _range(low: float, high: float) -> str:
     return fine_percent(low) if low == high else f"{fine_percent(low)} to {fine_percent(high)}"
 
 
-def print_summary(summary: dict[str, Any], whose: str, file: TextIO) -> None:
-    """Print how many rows are above the threshold, how many are selected, and how well labels agree. `whose` says of
-    which table a fraction of the rows is above the threshold by definition."""
+def print_summary(summary: dict[str, Any], where: str, file: TextIO) -> None:
+    """Print how many rows are above the threshold, how many are selected, and how well labels agree. `where` is
+    the table in which a fraction of the rows is above the threshold, anomalies or not."""
     fraction = summary["above_threshold"] / summary["rows"]
     print(
         f"{summary['rows']:,} rows; {summary['above_threshold']:,} ({100 * fraction:.1f} %) score above the threshold "
-        f"of {summary['threshold']:.2f}\n  (by definition, about {_range(*summary['by_definition'])} of the rows of "
-        f"{whose} do, with or without anomalies)",
+        f"of {summary['threshold']:.2f}\n  (in {where} about {_range(*summary['by_definition'])} do, even without "
+        "anomalies)",
         file=file,
     )
     if "selected" in summary:

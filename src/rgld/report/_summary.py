@@ -31,7 +31,7 @@ class Counts(NamedTuple):
     n_flagged: int
     threshold: float
     by_definition: tuple[float, float]
-    """About how small and how large a fraction of the training rows is above the threshold by definition."""
+    """About how small and how large a fraction of the training rows is above the threshold, anomalies or not."""
     n_breaking: int = 0
     """How many rows break a relation."""
 
@@ -51,13 +51,13 @@ def summary(
     some = f"None of {n:,} rows"
     if n_flagged:
         some = f"{n_flagged:,} of {count_of(n, 'row')} ({fine_percent(n_flagged / n)})"
-    is_are = "score" if n_flagged > 1 else "scores"
-    how_many = f"{some} of {isolated(visible(source))} {is_are} above the threshold of {threshold:.4g}"
-    by_definition = " to ".join(dict.fromkeys((fine_percent(low), fine_percent(high))))
-    how_many += f", as about {by_definition} of the training rows do by definition"
+    score = "score" if n_flagged > 1 else "scores"
+    how_many = f"{some} of {isolated(visible(source))} {score} above the threshold of {threshold:.4g}"
+    anyway = " to ".join(dict.fromkeys((fine_percent(low), fine_percent(high))))
+    how_many += f". In any table that the detector learns from, about {anyway} do, even without anomalies"
     if p_values is not None:
         k = int(select_by_fdr(p_values, FDR).sum())
-        how_many += f"; at a false-discovery rate of {FDR_TEXT}, {f'{k:,} can' if k else 'none can'} be called "
+        how_many += f". At a false-discovery rate of {FDR_TEXT}, {f'{k:,} can' if k else 'none can'} be called "
         how_many += "anomalies" if k != 1 else "an anomaly"
     first = shown[0]
     reasons = "; ".join(first["reasons"]) or "no column in particular"
