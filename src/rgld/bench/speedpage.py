@@ -9,7 +9,8 @@ import numpy as np
 from .._modelfile.atomic import write_whole, written_beside
 from .figures import ACCENT, MUTED, OUR_COLOR, STYLE
 from .labels import Label, write_end_labels
-from .speed import FOREST
+from .speed import FOREST, ROWS_OF_WIDE_TABLES
+from .tables import OTHER_44
 
 HOW_MEASURED = "All times are from one run of `rgld bench speed`. A time is the median of several repeats, right after a fit that is not counted; fewer repeats where they take more than a second."
 
@@ -27,8 +28,9 @@ def write_page(speed: dict[str, Any], out: Path) -> None:
     write_whole(out, "\n\n".join(part for part in parts if part) + "\n")
 
 
-def _means(speed: dict[str, Any]) -> dict[str, float]:
-    tables = list(speed["splits"].values())
+def _means(speed: dict[str, Any], without: tuple[str, ...] = ()) -> dict[str, float]:
+    """Return each detector's mean seconds over the splits, or over all but some."""
+    tables = [table for name, table in speed["splits"].items() if name not in without]
     return {name: float(np.mean([table["seconds"][name] for table in tables])) for name in tables[0]["seconds"]}
 
 
@@ -64,7 +66,11 @@ def _goals(speed: dict[str, Any]) -> str:
     def ratio(name: str, ours: str = "RGLD") -> float:
         return means[name] / means[ours]
 
-    rows = [["at least 8 x faster than scikit-learn's IsolationForest", f"{ratio(FOREST):.1f} x", ratio(FOREST) >= 8]]
+    of_44 = _means(speed, OTHER_44)
+    forest_44 = of_44[FOREST] / of_44["RGLD"]
+    goal = "at least 8 x faster than scikit-learn's IsolationForest"
+    found = f"{ratio(FOREST):.1f} x; {forest_44:.1f} x on the 44 datasets of the results page"
+    rows: list[list[Any]] = [[goal, found, ratio(FOREST) >= 8]]
     if "ADERH" in means:
         rows.append(["at least 20 x faster than ADERH", f"{ratio('ADERH'):.1f} x", ratio("ADERH") >= 20])
     cheap = [name for name in ("COPOD", "ECOD", "LODA") if name in means]
@@ -75,7 +81,14 @@ def _goals(speed: dict[str, Any]) -> str:
         rows.append(["RGLD-Fast faster than HBOS in the mean", f"{fast:.2f} x", fast > 1])
     if "RGLD-plus" in means:
         plus, forest = means["RGLD-plus"] / means["RGLD"], ratio(FOREST, "RGLD-plus")
-        rows.append(["RGLD-plus takes at most 1.8 x the time of RGLD", f"{plus:.2f} x", plus <= 1.8])
+        plus_44 = of_44["RGLD-plus"] / of_44["RGLD"]
+        rows.append(
+            [
+                "RGLD-plus takes at most 1.8 x the time of RGLD",
+                f"{plus:.2f} x; {plus_44:.2f} x on the 44 datasets of the results page",
+                max(plus, plus_44) <= 1.8,
+            ]
+        )
         rows.append(["RGLD-plus at least 3 x faster than IsolationForest", f"{forest:.1f} x", forest >= 3])
     if large := _line(speed, "RGLD", 10_000_000):
         took = large["fit"] + large["score"]
@@ -198,7 +211,11 @@ def _why(speed: dict[str, Any], totals: dict[str, float]) -> str:
     )
 
 
-def _growth_table(lines: list[dict[str, Any]], key: str) -> str:
+def _seconds(line: dict[str, Any]) -> str:
+    return f"{line['fit'] + line['score']:.3g}"
+
+
+def _growth_table(lines: list[dict[str, Any]], key: str, shown: Callable[[dict[str, Any]], str] = _seconds) -> str:
     sizes = sorted({line[key] for line in lines})
     names = list(dict.fromkeys(line["detector"] for line in lines))
     found = {(line["detector"], line[key]): line for line in lines}
@@ -207,7 +224,7 @@ def _growth_table(lines: list[dict[str, Any]], key: str) -> str:
         line = found.get((name, size))
         if line is None:
             return ""
-        return "failed" if line.get("error") else f"{line['fit'] + line['score']:.3g}"
+        return "failed" if line.get("error") else shown(line)
 
     return _table(["detector", *(f"{size:,}" for size in sizes)], [[n, *(cell(n, s) for s in sizes)] for n in names])
 
@@ -230,7 +247,13 @@ def _rows(speed: dict[str, Any]) -> str:
 
 
 def _columns(speed: dict[str, Any]) -> str:
-    return f"## Growth with the columns\n\nSeconds to fit and score 2000 rows, one fit each.\n\n{_growth_table(speed['columns'], 'columns')}"
+    lines = speed["columns"]
+    ours = [line for line in lines if line["detector"].startswith("RGLD") and not line.get("error")]
+    memory = _growth_table(ours, "columns", lambda line: f"{line['added_mb']:,.0f}")
+    return (
+        f"## Growth with the columns\n\nSeconds to fit and score {ROWS_OF_WIDE_TABLES} rows, one fit each.\n\n"
+        f"{_growth_table(lines, 'columns')}\n\nPeak memory in addition to the table, in MB:\n\n{memory}"
+    )
 
 
 def _cold(speed: dict[str, Any]) -> str:
