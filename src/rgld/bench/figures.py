@@ -142,7 +142,7 @@ def lines(
 
 def label_ends(axes: Axes) -> None:
     """Write each line's label beside its right end."""
-    axes.margins(x=0.3, y=0.08)
+    axes.margins(y=0.08)
     ends = []
     for line in axes.get_lines():
         x, y = (np.asarray(values, dtype=float) for values in line.get_data())
