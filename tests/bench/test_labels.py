@@ -21,6 +21,7 @@ from rgld.bench.study import Study
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
 DPI = 160  # what figures are saved with
+FAR = 8.0  # points (1/72 inch) from the middle of a dot, which is at most 3 wide on either side
 
 
 def drawn(figure):
@@ -42,7 +43,7 @@ def faults(figure):
             box = boxes[name]
             found += [f"{name} on {other}" for other in names[:i] if box.overlaps(boxes[other])]
             found += [f"{name} on the point {at}" for at in points if box.contains(*at)]
-            if not (axes.bbox.x0 <= box.x0 and box.x1 <= axes.bbox.x1):
+            if not (axes.bbox.x0 <= box.x0 and box.x1 <= axes.bbox.x1 and box.y1 <= figure.bbox.y1):
                 found.append(f"{name} beside the axes")
     return found
 
@@ -60,16 +61,24 @@ def crossed(figure):
     return found
 
 
+def has_leader(axes, text):
+    leaders = [line.get_xydata()[0] for line in axes.get_lines() if line.get_label() == "_leader"]
+    starts = axes.transData.transform(np.reshape(leaders, (-1, 2)))
+    return bool((np.abs(starts - axes.transData.transform(text.xy)) < 1).all(axis=1).any())
+
+
 def astray(figure):
-    """Return the labels that are nearer to the point of another one and have no line to their own."""
+    """Return the labels without a leader that are far from their point, or about as near to another one, which is not
+    just behind it."""
     found = []
     for axes, boxes, points in drawn(figure):
-        leaders = [line.get_xydata()[0] for line in axes.get_lines() if line.get_label() == "_leader"]
-        starts = axes.transData.transform(np.reshape(leaders, (-1, 2)))
         for text in axes.texts:
             own, box = axes.transData.transform(text.xy), boxes[text.get_text()]
-            distances = [np.hypot(*(np.clip(at, box.p0, box.p1) - at)) for at in (own, *points)]
-            if min(distances) < distances[0] - 2 and not (np.abs(starts - own) < 1).all(axis=1).any():
+            others = points[np.abs(points - own).max(axis=1) > 1]
+            distance, *distances = (np.hypot(*(np.clip(at, box.p0, box.p1) - at)) for at in (own, *others))
+            limits = [min(1.2 * distance, distance + 0.4 * np.hypot(*(at - own))) for at in others]
+            near = any(other < limit for other, limit in zip(distances, limits, strict=True))
+            if (near or distance > FAR * DPI / 72) and not has_leader(axes, text):
                 found.append(text.get_text())
     return found
 
@@ -99,6 +108,40 @@ def test_labels_of_points(name):
     assert astray(figure) == []
 
 
+def test_a_label_between_two_points_has_a_leader():
+    """The label of the middle point is next to it, and the point on its other side is not much farther away."""
+    figure = Figure(figsize=(4.0, 3.0), layout="constrained")
+    axes = figure.subplots()
+    places = {"left": (0.3, 0.5), "ECOD": (0.43, 0.5), "right": (0.437, 0.5)}
+    axes.scatter(*zip(*places.values(), strict=True), s=28)
+    axes.set(xlim=(0, 1), ylim=(0, 1))
+    labels.write_labels(axes, [labels.Label("ECOD", *places["ECOD"], "black")])
+    assert faults(figure) == []
+    assert has_leader(axes, axes.texts[0])
+
+
+def test_two_points_that_touch_have_a_label_on_either_side_and_no_leaders():
+    figure = Figure(figsize=(4.0, 3.0), layout="constrained")
+    axes = figure.subplots()
+    axes.scatter([0.5, 0.52], [0.5, 0.5], s=28)
+    axes.set(xlim=(0, 1), ylim=(0, 1))
+    labels.write_labels(axes, [labels.Label(name, x, 0.5, "black") for name, x in (("one", 0.5), ("two", 0.52))])
+    assert faults(figure) == [] and astray(figure) == []
+    assert not any(has_leader(axes, text) for text in axes.texts)
+
+
+def test_no_leader_runs_through_another_point():
+    table = main_of([1.0, 1.03, 1.06], [70.0, 70.0, 70.0])
+    figure = figures.pareto(table)
+    axes, _, points = next(drawn(figure))
+    for line in axes.get_lines():
+        if line.get_label() == "_leader":
+            start, stop = axes.transData.transform(line.get_xydata())
+            others = points[np.abs(points - start).max(axis=1) > 1]
+            dots = np.linspace(start, stop, 50)[10:]
+            assert all(np.hypot(*(dots - at).T).min() > 5 for at in others)
+
+
 def test_labels_of_lines_that_end_together():
     x = [10, 100, 1000]
     series = {f"Method-{i}": pd.DataFrame({"seconds": [0.1, 1.0, 10 + 0.01 * i]}, index=x) for i in range(12)}
@@ -108,6 +151,22 @@ def test_labels_of_lines_that_end_together():
     (_, boxes, _) = next(drawn(figure))
     heights = [boxes[f"Method-{i}"].y0 for i in range(12)]
     assert heights == sorted(heights), "labels have the order of the lines"
+    leaders = [line for line in figure.axes[0].get_lines() if line.get_label() == "_leader"]
+    assert len(leaders) >= 12, "one label of the column has a leader, so all have"
+    assert len({round(boxes[f"Method-{i}"].x0) for i in range(12)}) == 1
+
+
+@pytest.mark.parametrize("log_x", [True, False])
+def test_the_axis_of_lines_ends_at_the_data(log_x):
+    x = [10, 100, 1000]
+    series = {f"Method-{i}": pd.DataFrame({"seconds": [1.0, 2.0, 3.0 + i]}, index=x) for i in range(3)}
+    figure = figures.lines(series, "rows", ["seconds"], log_x=log_x)
+    assert faults(figure) == []
+    (axes, boxes, _) = next(drawn(figure))
+    assert max([*axes.get_xticks(), *axes.get_xticks(minor=True)]) <= 1000
+    assert axes.spines["bottom"].get_bounds()[1] == 1000
+    empty = axes.bbox.x1 - max(box.x1 for box in boxes.values())
+    assert empty < 0.05 * axes.bbox.width, "labels end at the edge"
 
 
 def test_the_label_of_a_line_that_ends_among_others_is_not_crossed_out():

@@ -120,7 +120,8 @@ def test_figures_are_the_same_files_for_the_same_lines(tmp_path):
     for name in ("one", "two"):
         figures.save(figures.pareto(main), tmp_path / name)
         figures.save(
-            figures.critical_difference(Study(found).cells.values["auroc"][list(methods)]), tmp_path / f"cd-{name}"
+            figures.critical_difference(Study(found).cells.values["auroc"][list(methods)], "AUROC"),
+            tmp_path / f"cd-{name}",
         )
     for first, second in (("one", "two"), ("cd-one", "cd-two")):
         assert (tmp_path / f"{first}.svg").read_bytes() == (tmp_path / f"{second}.svg").read_bytes()

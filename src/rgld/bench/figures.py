@@ -1,7 +1,7 @@
 """Figures: pure functions of tables. Each returns a Matplotlib figure.
 
 All look alike: our detector in one strong colour, everything else muted; labels at the lines instead of legends where
-there is room.
+there is room. Each says what it shows, because pictures travel without their page.
 """
 
 from collections.abc import Sequence
@@ -50,6 +50,9 @@ def _text_colour(method: str) -> str:
     return OUR_COLOR if method.startswith("RGLD") else DARK
 
 
+ON_THE_FRONT = "on this line: no other method is both faster and more accurate"
+
+
 def pareto(main: pd.DataFrame, measure: str = "auroc") -> Figure:
     """Return a plot of accuracy against runtime, with the Pareto front: no method is above it and to its left."""
     figure, (axes,) = _figure(7.5, 4.6)
@@ -58,46 +61,70 @@ def pareto(main: pd.DataFrame, measure: str = "auroc") -> Figure:
     best = table[measure].cummax()
     front = table[table[measure] >= best]
     # The front as a line of its own corners: labels keep off it.
-    axes.plot(np.repeat(front["time"], 2)[1:], np.repeat(front[measure], 2)[:-1], color=ACCENT, linewidth=1, zorder=2)
+    corners = np.repeat(front["time"], 2)[1:], np.repeat(front[measure], 2)[:-1]
+    axes.plot(*corners, color=ACCENT, linewidth=1, zorder=2, label=ON_THE_FRONT)
+    # Above the axes, where no label can be.
+    axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=8)
     axes.set_xscale("log")
     axes.margins(x=0.1, y=0.08)
-    axes.set_xlabel("mean seconds, fit and score (logarithmic)")
+    axes.set_xlabel("mean seconds to fit and score: processor time of one thread (logarithmic)")
     axes.set_ylabel(f"mean {measure.upper()} (%)")
     places = zip(table.index, table["time"], table[measure], strict=True)
     write_labels(axes, [Label(name, x, y, _text_colour(name)) for name, x, y in places])
     return figure
 
 
-def critical_difference(scores: pd.DataFrame, alpha: float = 0.05) -> Figure:
-    """Return a plot of the average ranks of methods. Bars beside them join methods that do not differ by Nemenyi's
-    test.
+def critical_difference(scores: pd.DataFrame, measure: str, shown: str = "", alpha: float = 0.05) -> Figure:
+    """Return a plot of the average ranks of methods. Bars beside their names join methods that do not differ by
+    Nemenyi's test.
 
-    `scores` is datasets x methods; larger is better. Datasets with a missing cell are left out.
+    `scores` is datasets x methods; larger is better. Datasets with a missing cell are left out. `measure` names the
+    scores; `shown` says which methods are shown, if not all are.
     """
     complete = scores.dropna()
     n, k = complete.shape
     ranks = complete.rank(axis=1, ascending=False).mean().sort_values()
     p_value = friedmanchisquare(*(complete[c] for c in complete)).pvalue
     distance = studentized_range.ppf(1 - alpha, k, np.inf) / np.sqrt(2) * np.sqrt(k * (k + 1) / (6 * n))
-    figure, (axes,) = _figure(7.5, 0.28 * k + 1.2)
+    figure, (axes,) = _figure(7.0, 0.24 * k + 1.2)
+    _draw_groups(axes, _groups(ranks.to_numpy(), distance), ranks)
+    _draw_ranks(axes, ranks)
+    words = [
+        f"average rank by {measure} over {n} datasets (1 is best; Friedman p = {p_value:.1g})",
+        f"a bar joins methods that do not differ at {alpha:g} (critical distance {distance:.2f})",
+    ]
+    axes.set_xlabel("\n".join([*words, shown] if shown else words))
+    return figure
+
+
+def _draw_groups(axes: Axes, groups: list[tuple[int, int]], ranks: pd.Series) -> None:
+    """Draw a bar for each group, left of the ranks, and set the limits to what is drawn."""
+    step = max(float(ranks.max() - ranks.min()), 1.0) / 40.0
+    left = float(ranks.min()) - (2 + len(groups)) * step
+    for number, (first, last) in enumerate(groups):
+        at = left + number * step
+        axes.plot([at, at], [first - 0.3, last + 0.3], color=DARK, linewidth=2.5, solid_capstyle="butt", zorder=3)
+    axes.set_xlim(left - step, float(ranks.max()) + 4 * step)
+
+
+def _draw_ranks(axes: Axes, ranks: pd.Series) -> None:
+    """Draw a dot and a figure for each rank; names stand in a column at the left."""
+    places = range(len(ranks))
+    colors = [_colour(str(method)) for method in ranks.index]
+    axes.hlines(places, axes.get_xlim()[0], ranks, color=STYLE["grid.color"], linewidth=0.8, zorder=1)
+    axes.scatter(ranks, places, c=colors, s=25, zorder=3)
+    axes.set_yticks(places, [str(method) for method in ranks.index])
+    axes.set_ylim(len(ranks) - 0.4, -0.6)
+    for name, place, rank in zip(axes.get_yticklabels(), places, ranks, strict=True):
+        color = _text_colour(name.get_text())
+        name.set_color(color)
+        figure = axes.annotate(f"{rank:.2f}", (rank, place), (6, 0), textcoords="offset points", va="center")
+        figure.set(color=color, fontsize=8)
+    axes.tick_params(axis="y", length=0)
     axes.grid(False)
     axes.spines["left"].set_visible(False)
-    axes.set_yticks([])
-    axes.invert_yaxis()
-    for place, (method, rank) in enumerate(ranks.items()):
-        axes.plot([rank], [place], "o", color=_colour(str(method)), markersize=5)
-        axes.text(rank + 0.15, place, f"{method}  {rank:.2f}", va="center", fontsize=8, color=_text_colour(str(method)))
-    unit = (ranks.max() - ranks.min() + 1.0) / 10.0
-    groups = _groups(ranks.to_numpy(), distance)
-    for number, (first, last) in enumerate(groups):
-        at = ranks.max() + (4.0 + 0.3 * number) * unit
-        axes.plot([at, at], [first - 0.3, last + 0.3], color=DARK, linewidth=2.5, solid_capstyle="butt")
-    axes.set_xlim(ranks.min() - 0.5 * unit, ranks.max() + (4.5 + 0.3 * len(groups)) * unit)
-    axes.set_xlabel(
-        f"average rank over {n} datasets (1 is best; Friedman p = {p_value:.1g})\n"
-        f"a bar joins methods that do not differ at {alpha:g} (critical distance {distance:.2f})"
-    )
-    return figure
+    axes.set_xticks([tick for tick in axes.get_xticks() if ranks.min() <= tick <= ranks.max()])
+    axes.spines["bottom"].set_bounds(ranks.min(), ranks.max())
 
 
 def _groups(ranks: np.ndarray, distance: float) -> list[tuple[int, int]]:
@@ -142,7 +169,7 @@ def lines(
 
 def label_ends(axes: Axes) -> None:
     """Write each line's label beside its right end."""
-    axes.margins(x=0.3, y=0.08)
+    axes.margins(y=0.08)
     ends = []
     for line in axes.get_lines():
         x, y = (np.asarray(values, dtype=float) for values in line.get_data())

@@ -3,7 +3,7 @@
 In: axes with everything drawn but the labels, and a label for each point. Out: annotations on the axes. Around a point,
 places are tried from near to far, and the best free one is taken. Labels of lines stand in a column to the right of
 their ends; that of a line that ends before the others, where these go on, is placed as that of a point. A label that is
-not at its point gets a thin line to it.
+not at its point, or that could be read as that of another point, gets a thin line to its own: a leader.
 """
 
 from collections.abc import Sequence
@@ -19,14 +19,21 @@ from .._arrays import Floats
 
 FIRST_GAP, GAP_STEP, N_GAPS = 3.0, 3.0, 40
 """Points (1/72 inch) from a point's edge to its label: the nearest, the step to the next, how many are tried."""
-LEADER_GAP = 8.0
-"""A label farther than this gets a line to its point."""
+LEADER_GAP = 3.0
+"""A label farther than this from the edge of its point gets a leader ..."""
+RIVAL = 2.0
+"""... and so does a label with another point at less than this many times the distance of its own."""
+SHORTEST_LEADER = 6.0
+"""A label with a leader is at least this far from its point: a shorter line reads as a hyphen."""
 END_GAP = 5.0
-"""Points from the end of a line to its label; a label that is moved by more gets a line."""
+"""Points from the end of a line to its label; twice as many if there are leaders."""
+MAX_MOVED = 2.0
+"""If a label at the end of a line is moved by more points than this, all labels of the column get leaders."""
 PADDING, LABEL_GAP = 1.0, 5.0
 """Points kept free around a label, and to its left and right: two names side by side must not be read as one."""
 CROSSING = 12.0
-"""A label nearer to another point, or a leader over something, counts as being this many points farther away ..."""
+"""A label with another point as near as its own, or a leader over something, counts as this many points farther away,
+a label twice as near to the other point as twice as many ..."""
 ON_A_LINE = 36.0
 """... and a label on a drawn line as this many: a leader is better than a word that is crossed out."""
 N_PIECES = 12
@@ -65,7 +72,7 @@ def _write_around(axes: Axes, labels: Sequence[Label], font_size: float, pixels:
         place, needs_leader = _best_place(at, size, pixels, axes.bbox.extents, points, taken, dots)
         text.set_position(tuple((place - at) / pixels))
         if needs_leader:
-            leader = _leader(at, place, size)
+            leader = _leader(at, place, size, pixels)
             _draw_leader(axes, leader, label.color)
             dots = np.concatenate([dots, leader])
         wide = size + np.array([2.0 * (LABEL_GAP - PADDING) * pixels, 0.0])
@@ -74,31 +81,50 @@ def _write_around(axes: Axes, labels: Sequence[Label], font_size: float, pixels:
 
 def write_end_labels(axes: Axes, labels: Sequence[Label], font_size: float = 7.0) -> None:
     """Write the labels of lines to the right of their ends, in a column and in the order of the ends; those of lines
-    that end before the last one, around their ends. Call it last, as `write_labels`."""
+    that end before the last one, around their ends. The x axis ends where the labels do, its ticks where the lines do.
+    Call it last, as `write_labels`."""
+    if not labels:
+        return
     pixels = _settled(axes)
-    last = max((label.x for label in labels), default=0.0)
-    texts = _write_column(axes, [label for label in labels if label.x == last], font_size, pixels)
-    taken = np.array([text.get_window_extent().extents for text in texts]).reshape(-1, 4)
+    last = max(label.x for label in labels)
+    column = sorted((label for label in labels if label.x == last), key=lambda label: label.y)
+    texts = [_text(axes, label, font_size, ha="left") for label in column]
+    _make_room(axes, texts, last, pixels)
+    _end_ticks(axes, last)
+    _place_column(axes, column, texts, pixels)
+    taken = np.array([text.get_window_extent().extents for text in texts])
     _write_around(axes, [label for label in labels if label.x != last], font_size, pixels, taken)
 
 
-def _write_column(axes: Axes, labels: Sequence[Label], font_size: float, pixels: float) -> list[Annotation]:
-    """Write the labels of lines that end at one x; return them."""
-    column = sorted(labels, key=lambda label: label.y)
-    texts = [_text(axes, label, font_size, ha="left") for label in column]
-    if not column:
-        return texts
+def _make_room(axes: Axes, texts: Sequence[Annotation], last: float, pixels: float) -> None:
+    """Set the right limit so that the texts just fit between the last point and the edge, in at most half the width."""
+    left, right = axes.bbox.x0, axes.bbox.x1
+    needed = max(text.get_window_extent().width for text in texts) + (2 * END_GAP + LABEL_GAP) * pixels
+    share = (axes.transData.transform((last, 1.0))[0] - left) / (right - left - min(needed, (right - left) / 2))
+    axes.set_xlim(right=axes.transData.inverted().transform((left + (right - left) * share, axes.bbox.y0))[0])
+
+
+def _end_ticks(axes: Axes, last: float) -> None:
+    """End the x axis and its ticks at the last value: there is nothing but labels beyond it."""
+    first = axes.get_xlim()[0]
+    for minor in (False, True):
+        axes.set_xticks([tick for tick in axes.get_xticks(minor=minor) if first <= tick <= last], minor=minor)
+    axes.spines["bottom"].set_bounds(first, last)
+
+
+def _place_column(axes: Axes, column: Sequence[Label], texts: Sequence[Annotation], pixels: float) -> None:
+    """Place the labels of lines that end at one x. They all have leaders or none has: they stand at one x, too."""
     ends = axes.transData.transform([(label.x, label.y) for label in column])
     gap = max(text.get_window_extent().height for text in texts) + PADDING * pixels
-    for label, text, end, height in zip(column, texts, ends, _apart(list(ends[:, 1]), gap), strict=True):
-        moved = (height - end[1]) / pixels
-        far = abs(moved) > END_GAP
-        text.set_position((2 * END_GAP if far else END_GAP, moved))
-        if far:
-            start = np.array([END_GAP / 2, 0.0])
-            stop = np.array([2 * END_GAP - 1, moved])
-            _draw_leader(axes, end + pixels * np.stack([start, stop]), label.color)
-    return texts
+    # Not above the axes, where the figure ends.
+    highest = axes.bbox.y1 - gap / 2 - gap * np.arange(len(column))[::-1]
+    moved = (np.minimum(_apart(list(ends[:, 1]), gap), highest) - ends[:, 1]) / pixels
+    leads = bool((np.abs(moved) > MAX_MOVED).any())
+    for label, text, end, up in zip(column, texts, ends, moved, strict=True):
+        text.set_position((2 * END_GAP if leads else END_GAP, up))
+        if leads:
+            leader = np.array([[END_GAP / 2, 0.0], [2 * END_GAP - 1, up]])
+            _draw_leader(axes, end + pixels * leader, label.color)
 
 
 def _apart(places: list[float], gap: float) -> list[float]:
@@ -157,28 +183,53 @@ def _best_place(
     at: Floats, size: Floats, pixels: float, frame: Any, points: Floats, taken: Floats, dots: Floats
 ) -> tuple[Floats, bool]:
     """Return the centre of the best free place of a label around its point, and whether it needs a leader: it is far
-    from its point, or nearer to another one."""
+    from its point, or another one is about as near."""
     own = points[np.all((points[:, :2] <= at) & (at <= points[:, 2:]), axis=1)]
     radius = float(np.max(own[:, 2] - own[:, 0])) / 2 / pixels if len(own) else 0.0
     gaps = np.repeat(FIRST_GAP + GAP_STEP * np.arange(N_GAPS), len(LABEL_DIRECTIONS))
     toward = np.tile(np.array(LABEL_DIRECTIONS, dtype=float), (N_GAPS, 1))
     centers = at + toward * (size / 2 + (radius + gaps[:, None]) * pixels)
     boxes = _boxes(centers, size, PADDING * pixels)
-    inside = np.all((boxes[:, :2] >= frame[:2]) & (boxes[:, 2:] <= frame[2:]), axis=1)
-    free = inside & ~_overlaps(boxes, taken).any(axis=1)
+    is_other = np.abs((points[:, :2] + points[:, 2:]) / 2 - at).max(axis=1) > pixels
+    rivalry = _rivalry(boxes, at, ((points[:, :2] + points[:, 2:]) / 2)[is_other])
+    leads = (_distances(boxes, at[None])[:, 0] > (radius + LEADER_GAP) * pixels) | (rivalry > 0.0)
+    free = _inside(boxes, frame, PADDING * pixels) & ~_overlaps(boxes, taken).any(axis=1)
+    free &= ~leads | (gaps >= SHORTEST_LEADER)
     if not free.any():
         return centers[0], False
-    middles = (points[:, :2] + points[:, 2:]) / 2
-    others = middles[np.abs(middles - at).max(axis=1) > pixels]
-    elsewhere = _distances(boxes, others).min(axis=1, initial=np.inf) < _distances(boxes, at[None])[:, 0]
-    leads = (gaps > LEADER_GAP) | elsewhere
     cost = gaps + 0.5 * np.tile(np.arange(len(LABEL_DIRECTIONS)), N_GAPS)
-    cost += CROSSING * elsewhere + ON_A_LINE * _hit(boxes, dots)
+    cost += CROSSING * rivalry + ON_A_LINE * _hit(boxes, dots)
+    obstacles = np.concatenate([_obstacles(points[is_other], dots, pixels), taken[len(points) :]])
     for i in np.flatnonzero(free & leads):
-        in_the_way = taken[~np.all((taken[:, :2] <= at) & (at <= taken[:, 2:]), axis=1)]
-        cost[i] += CROSSING * float(_hit(in_the_way, _leader(at, centers[i], size)).any())
+        leader = _leader(at, centers[i], size, pixels)
+        outside = leader[np.linalg.norm(leader - at, axis=1) > (radius + PADDING) * pixels]
+        cost[i] += CROSSING * float(_hit(obstacles, outside).any())
     best = int(np.where(free, cost, np.inf).argmin())
     return centers[best], bool(leads[best])
+
+
+def _inside(boxes: Floats, frame: Any, margin: float) -> Any:
+    """Return for each box whether it lies in the frame; the margin is for text that is wider at another resolution."""
+    return np.all((boxes[:, :2] >= frame[:2] + margin) & (boxes[:, 2:] <= frame[2:] - margin), axis=1)
+
+
+def _obstacles(points: Floats, dots: Floats, pixels: float) -> Floats:
+    """Return the boxes that a leader should not touch: other points, with some room around them, and drawn lines."""
+    room = 2.0 * PADDING * pixels * np.array([-1.0, -1.0, 1.0, 1.0])
+    return np.concatenate([points + room, _boxes(dots, np.full(2, pixels), 0.0)])
+
+
+def _rivalry(boxes: Floats, at: Floats, others: Floats) -> Any:
+    """Return for each box of a label how many times as near as its own point another one is, 0 if that is far enough.
+
+    A point just behind its own one, seen from the label, is far enough: two points that touch may have a label each, on
+    either side.
+    """
+    own = _distances(boxes, at[None])
+    other = _distances(boxes, others)
+    apart = np.linalg.norm(others - at, axis=1)
+    near = other < np.minimum(RIVAL * own, own + apart / 2)
+    return np.where(near, own / np.maximum(other, 1.0), 0.0).max(axis=1, initial=0.0)
 
 
 def _overlaps(boxes: Floats, others: Floats) -> Any:
@@ -198,9 +249,10 @@ def _hit(boxes: Floats, dots: Floats) -> Any:
     return np.any(np.all((boxes[:, None, :2] < dots) & (dots < boxes[:, None, 2:]), axis=2), axis=1)
 
 
-def _leader(at: Floats, place: Floats, size: Floats) -> Floats:
-    """Return dots from a point to the nearest spot on the edge of its label."""
-    edge = np.clip(at, place - size / 2, place + size / 2)
+def _leader(at: Floats, place: Floats, size: Floats, pixels: float) -> Floats:
+    """Return dots from a point to the nearest spot just before the edge of its label."""
+    half = size / 2 + PADDING * pixels
+    edge = np.clip(at, place - half, place + half)
     return np.linspace(at, edge, N_PIECES)
 
 

@@ -109,7 +109,7 @@ def _section(protocol: Protocol, frame: pd.DataFrame, folder: Path) -> str:
         write_whole(folder / f"{protocol.name}_{measure}.csv", values.round(2).to_csv())
         if min(values.shape) >= MIN_TABLES:
             name = f"{protocol.name}_ranks_{measure}"
-            figures.save(figures.critical_difference(values), folder / name)
+            figures.save(figures.critical_difference(values, measure.upper()), folder / name)
             text += f"\n![average ranks by {measure.upper()}, {protocol.title.lower()}]({folder.name}/{name}.png)\n"
     return text
 

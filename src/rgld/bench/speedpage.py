@@ -308,11 +308,14 @@ def _plots(speed: dict[str, Any], folder: Path) -> None:
         colors = [OUR_COLOR if name.startswith("RGLD") else MUTED for name in means]
         axes.hlines(places, medians, own, color=colors, lw=1.5)
         axes.scatter(own, places, color=colors, s=36, zorder=3)
-        axes.scatter(medians, places, color=colors, s=36, zorder=3, marker="|", linewidths=1.8)
+        axes.scatter(medians, places, color=colors, s=100, zorder=3, marker="|", linewidths=1.8)  # taller than a dot
         axes.set_yticks(places, list(means))
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter("{x:g}")
-        axes.set_xlabel("ms to fit and score: mean (dot) and median (line) over the splits")
+        axes.set_xlabel(
+            "milliseconds to fit and score (logarithmic)\n"
+            "dot: mean over the splits; tick: median over the splits; the line joins the two"
+        )
         axes.grid(axis="y", visible=False)
         _save(figure, folder / "splits")
         _save(growth(speed), folder / "growth")
@@ -347,9 +350,8 @@ def _growth_plot(panel: Any, lines: list[dict[str, Any]], key: str) -> list[Labe
         ends.append(Label(name, x[-1], y[-1], color))
     panel.set_xscale("log")
     panel.set_yscale("log")
-    panel.margins(y=0.16)
-    sizes = [line[key] for line in lines]
-    panel.set_xlim(min(sizes) / 2.0, max(sizes) * (max(sizes) / min(sizes)) ** 0.45)  # room for the labels
+    panel.margins(y=0.06)
+    panel.set_xlim(left=min(line[key] for line in lines) / 1.5)
     panel.set_xlabel(f"{key} (20 columns)" if key == "rows" else f"{key} (2000 rows)")
     return ends
 
