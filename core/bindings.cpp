@@ -390,6 +390,19 @@ NB_MODULE(_core, m) {
         return array_of(std::move(projected), {views.n_views, views.n_out, n});
     });
 
+    m.def("projected_covariances", [](const PyRows& table, In<int32_t, 2> features, In<float, 3> projection,
+                                      In<int64_t, 1> given, int n_threads) {
+        const Views views = views_of(features, projection, table.rows.n_columns());
+        const std::vector<int64_t> indices = row_indices(table, given);
+        require(!indices.empty(), "a covariance is of rows");
+        const size_t n = indices.size(), r = views.n_out;
+        std::vector<double> covariances(views.n_views * r * r);
+        run_freely(n_threads, [&](const Run& run) {
+            projected_covariances(table.rows, views, indices.data(), n, run, covariances.data());
+        });
+        return array_of(std::move(covariances), {views.n_views, r, r});
+    });
+
     m.def("pair_distances", [](const PyRows& table, In<int32_t, 2> features, In<float, 3> projection,
                                In<int64_t, 1> given, size_t n_pairs, double smallest, int n_threads) {
         const std::vector<int64_t> indices = row_indices(table, given);

@@ -306,6 +306,16 @@ void project_rows(const Rows& rows, const Views& views, const int64_t* indices, 
     });
 }
 
+void projected_covariances(const Rows& rows, const Views& views, const int64_t* indices, size_t count, const Run& run,
+                           double* covariances) {
+    run_tasks(run, views.n_views, [&](size_t t, size_t) {
+        const size_t r = views.n_out;
+        const std::vector<float> z = projected_rows(rows, views, t, indices, count);
+        std::vector<double> scratch(r * (kCovarianceRows + 1));
+        kernels().covariance(z.data(), padded(count, kPack), r, count, scratch.data(), covariances + t * r * r);
+    });
+}
+
 void pair_distances(const Rows& rows, const Views& views, const int64_t* indices, size_t n, size_t n_pairs,
                     double smallest, const Run& run, double* median_distance, double* mean_positive) {
     const size_t d = rows.n_columns(), r = views.n_out, stride = padded(n, kPack);

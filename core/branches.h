@@ -174,6 +174,10 @@ struct FittedRanks {
 void project_rows(const Rows& rows, const Views& views, const int64_t* indices, size_t count, const Run& run,
                   float* projected);
 
+// The covariances of the rows with these indices, projected by each view: (T, r, r).
+void projected_covariances(const Rows& rows, const Views& views, const int64_t* indices, size_t count, const Run& run,
+                           double* covariances);
+
 // Distances between pairs of n rows in each view: their median and, where that is not above `smallest`, the mean of the
 // distances above `smallest` (0 if there is none). The pairs are each of the n rows with the next, then each with the
 // second next, and so on; the first row follows the last.

@@ -416,6 +416,70 @@ void leverage_sums(const LeverageView& view, const float* z, size_t n_rows, floa
     add_sums(scratch, n_features, n_rows, zeros, phi_sum, phi_phi_sum);
 }
 
+// ---- covariance
+
+// Sums over rows in float64 have eight lanes, whatever the width of a vector, and add these in the same order.
+constexpr int kSumLanes = 8, kSumParts = kSumLanes / (kLanes / 2);
+
+RGLD_INLINE double total(const Doubles* parts) {
+    double lanes[kSumLanes];
+    for (int p = 0; p < kSumParts; ++p) store(lanes + p * kLanes / 2, parts[p]);
+    return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
+}
+
+// Adds the products of some deviations from `a` and from `b` on, (Rows, length) and (Columns, length), to sums at
+// stride n_dims.
+template <size_t Rows, size_t Columns>
+RGLD_INLINE void add_products(const double* a, const double* b, size_t length, double* sums, size_t n_dims) {
+    Doubles sum[Rows][Columns][kSumParts] = {};
+    for (size_t i = 0; i < length; i += kSumLanes)
+        for (int p = 0; p < kSumParts; ++p)
+            for (size_t j = 0; j < Rows; ++j)
+                for (size_t k = 0; k < Columns; ++k)
+                    sum[j][k][p] += load<Doubles>(a + j * length + i + size_t(p * kLanes / 2)) *
+                                    load<Doubles>(b + k * length + i + size_t(p * kLanes / 2));
+    for (size_t j = 0; j < Rows; ++j)
+        for (size_t k = 0; k < Columns; ++k) sums[j * n_dims + k] += total(sum[j][k]);
+}
+
+void covariance(const float* z, size_t stride, size_t n_dims, size_t n_rows, double* scratch, double* covariance) {
+    constexpr size_t kLength = rgld::kCovarianceRows;
+    constexpr size_t kTile = kSumParts == 1 ? 4 : 2;  // as many sums as registers hold
+    double *mean = scratch, *deviations = scratch + n_dims;
+    for (size_t c = 0; c < n_dims; ++c) {
+        double sums[kSumLanes] = {};
+        for (size_t i = 0; i < n_rows; ++i) sums[i % kSumLanes] += double(z[c * stride + i]);
+        mean[c] = 0.0;
+        for (int lane = 0; lane < kSumLanes; ++lane) mean[c] += sums[lane] / double(n_rows);
+    }
+    for (size_t i = 0; i < n_dims * n_dims; ++i) covariance[i] = 0.0;
+    for (size_t start = 0; start < n_rows; start += kLength) {
+        const size_t count = n_rows - start < kLength ? n_rows - start : kLength;
+        for (size_t c = 0; c < n_dims; ++c)
+            for (size_t i = 0; i < kLength; ++i)
+                deviations[c * kLength + i] = i < count ? double(z[c * stride + start + i]) - mean[c] : 0.0;
+        for (size_t a = 0; a < n_dims; a += kTile) {
+            for (size_t b = a; b < n_dims; b += kTile) {
+                const double *from = deviations + a * kLength, *with = deviations + b * kLength;
+                double* sums = covariance + a * n_dims + b;
+                if (b + kTile <= n_dims) {
+                    add_products<kTile, kTile>(from, with, kLength, sums, n_dims);
+                    continue;
+                }
+                for (size_t j = a; j < n_dims && j < a + kTile; ++j)
+                    for (size_t k = b; k < n_dims; ++k)
+                        add_products<1, 1>(deviations + j * kLength, deviations + k * kLength, kLength,
+                                           covariance + j * n_dims + k, n_dims);
+            }
+        }
+    }
+    for (size_t a = 0; a < n_dims; ++a)
+        for (size_t b = a; b < n_dims; ++b) {
+            covariance[a * n_dims + b] /= double(n_rows);
+            covariance[b * n_dims + a] = covariance[a * n_dims + b];
+        }
+}
+
 // ---- logarithm
 
 // The logarithm of positive numbers that are not denormal. The exponent is added to the logarithm of the mantissa,
@@ -695,9 +759,9 @@ float busy(size_t n_rounds) {
 }  // namespace
 
 extern const rgld::Kernels kKernels;
-const rgld::Kernels kKernels = {
-    RGLD_NAME,     project<false>, project<true>, squared_distances, global_scores, embedding_sums, leverage_scores,
-    leverage_sums, local_scores,   logarithms,    arcsinh_values,    scale_values,  two_values,     choose,
-    finite_range,  even_steps,     busy};
+const rgld::Kernels kKernels = {RGLD_NAME,      project<false>,  project<true>, squared_distances, global_scores,
+                                embedding_sums, leverage_scores, leverage_sums, local_scores,      covariance,
+                                logarithms,     arcsinh_values,  scale_values,  two_values,        choose,
+                                finite_range,   even_steps,      busy};
 
 }  // namespace RGLD_NAMESPACE

@@ -85,6 +85,11 @@ struct Kernels {
     void (*local_scores)(const float* z, size_t stride, size_t n_rows, size_t n_dims, const float* references,
                          size_t n_references, size_t n_neighbors, float* scratch, float* distance);
 
+    // covariance[a * n_dims + b] of the coordinates z (n_dims, stride) of n_rows rows, by deviations from the mean in
+    // float64; `scratch` has room for n_dims * (kCovarianceRows + 1) doubles.
+    void (*covariance)(const float* z, size_t stride, size_t n_dims, size_t n_rows, double* scratch,
+                       double* covariance);
+
     // Replaces each value by its logarithm; a value below `smallest`, a positive number, counts as `smallest`.
     void (*logarithms)(float* values, size_t n, float smallest);
 
@@ -119,7 +124,8 @@ constexpr size_t sum_scratch(size_t n_features) { return 5 * sizeof(double) / si
 constexpr size_t embedding_scratch(size_t n_features, size_t n_bandwidths) {
     return kSumRows * n_features * n_bandwidths + sum_scratch(n_features);
 }
-constexpr size_t kLeveragePacks = 2;  // at most so many packs of rows are scored side by side
+constexpr size_t kCovarianceRows = 128;  // rows whose deviations are multiplied at a time
+constexpr size_t kLeveragePacks = 2;     // at most so many packs of rows are scored side by side
 constexpr size_t leverage_scratch(size_t n_dims, size_t n_cosines) {
     return kLeveragePacks * kPack * padded(n_dims + n_cosines, kRootRows);
 }

@@ -446,6 +446,23 @@ def test_float32_rows_score_as_they_are():
     assert_kernels_agree(X, X[:100])
 
 
+@pytest.mark.parametrize("n", [2, 5, 127, 128, 129, 1999])
+@pytest.mark.parametrize("d", [1, 6, 23])
+def test_covariances_of_projected_rows(n, d):
+    """Of an orthogonal projection with two sizes of views: the narrow ones are padded with zeros."""
+    X = table("normal", 2000, d)
+    X[:, 0] += 1e3  # a mean far from 0
+    model = fitted(native_kernels, X, **SEVERAL, projection="orthogonal").model_
+    views, rows = model.local_branch.views, np.random.default_rng(n).choice(2000, n, replace=False)
+    native, twin = (
+        kernels.projected_covariances(own, views, rows)
+        for kernels, own in zip((native_kernels, numpy_kernels), sides(X, model.scaling), strict=True)
+    )
+    largest = np.abs(twin).max(axis=(1, 2), keepdims=True)
+    assert np.all(np.abs(native - twin) <= 1e-12 * largest)
+    np.testing.assert_array_equal(native, native.swapaxes(1, 2))
+
+
 @pytest.mark.parametrize("n", [1, 2, 3, 10, 700, 2048, 9999, 10_000, 10_001, 15_000, 20_001, 32_768])
 def test_draws_without_replacement_are_those_of_numpy(n):
     """The same rows, from all sizes and both of NumPy's methods, and the generator is left in the same state."""

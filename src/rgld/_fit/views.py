@@ -89,7 +89,9 @@ def draw_views(seed: int, branch: int, n_views: int, shape: ViewShape) -> Views:
     n_columns, sizes, projection_dim, n_scalings, kind, weights, _ = shape
     n_features = np.array(sizes)[shape.turns(n_views) % len(sizes)]
     max_size = max(sizes)
-    keys = randomness.child(seed, branch, randomness.FEATURES).random((n_views, n_columns))
+    keys = np.empty((n_views, 0))
+    if min(sizes) < n_columns:
+        keys = randomness.child(seed, branch, randomness.FEATURES).random((n_views, n_columns))
     normals = randomness.child(seed, branch, randomness.PROJECTION).standard_normal(
         (n_views, max_size, projection_dim), dtype=np.float32
     )

@@ -35,9 +35,7 @@ def whitened(views: Views, rows: _kernels.Rows, inner: Int64s, shape: ViewShape,
         rng = randomness.child(seed, randomness.LOCAL, randomness.WHITENING)
         indices = rng.choice(inner, MAX_COVARIANCE_ROWS, replace=False)
     own = Views(views.features[chosen], views.projection[chosen])
-    z = _kernels.project_rows(rows, own, np.tile(indices, (len(chosen), 1))).astype(np.float64)
-    z -= z.mean(axis=2, keepdims=True)
-    covariance = z @ z.swapaxes(1, 2) / z.shape[2]
+    covariance = _kernels.projected_covariances(rows, own, indices)
     n_dims = own.projection.any(axis=1).sum(axis=1)  # narrow views are padded with zeros
     variance = np.trace(covariance, axis1=1, axis2=2) / np.maximum(n_dims, 1)
     varying = variance > 0

@@ -57,6 +57,7 @@ inverse_triangles = chosen.inverse_triangles
 leverage_sums = chosen.leverage_sums
 pair_distances = chosen.pair_distances
 project_rows = chosen.project_rows
+projected_covariances = chosen.projected_covariances
 sorted_rows = chosen.sorted_rows
 statistics_and_knots = chosen.statistics_and_knots
 team = chosen.team
@@ -76,6 +77,7 @@ __all__ = [
     "count_pairs",
     "count_scores",
     "distances_at",
+    "draw_without_replacement",
     "embedding_sums",
     "find_partners",
     "fit_ranks",
@@ -83,6 +85,7 @@ __all__ = [
     "leverage_sums",
     "pair_distances",
     "project_rows",
+    "projected_covariances",
     "sorted_rows",
     "statistics_and_knots",
     "team",

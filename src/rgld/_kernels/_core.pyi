@@ -102,6 +102,9 @@ class Team:
     def __exit__(self, *failure: object) -> None: ...
 
 def project_rows(rows: Rows, features: Int32s, projection: Float32s, indices: Int64s, n_threads: int) -> Float32s: ...
+def projected_covariances(
+    rows: Rows, features: Int32s, projection: Float32s, indices: Int64s, n_threads: int
+) -> Float64s: ...
 def pair_distances(
     rows: Rows,
     features: Int32s,

@@ -135,6 +135,11 @@ def project_rows(rows: Rows, views: Views, indices: Int64s) -> Float32s:
     return _core.project_rows(rows.native, views.features, views.projection, indices, rows.n_threads)
 
 
+def projected_covariances(rows: Rows, views: Views, indices: Int64s) -> Float64s:
+    """Return the covariances of the rows with these indices, projected by each view, shape (T, r, r)."""
+    return _core.projected_covariances(rows.native, views.features, views.projection, indices, rows.n_threads)
+
+
 def embedding_sums(rows: Rows, branch: GlobalBranch) -> Sums:
     """Return the sums of phi and phi phi^T over all rows."""
     n_views, n_random_features = branch.phases.shape

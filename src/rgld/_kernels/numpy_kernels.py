@@ -157,6 +157,14 @@ def project_rows(rows: Rows, views: Views, indices: Int64s) -> Float32s:
     return np.array(projected)
 
 
+def projected_covariances(rows: Rows, views: Views, indices: Int64s) -> Float64s:
+    """Return the covariances of the rows with these indices, projected by each view, shape (T, r, r)."""
+    z = project_rows(rows, views, np.tile(indices, (len(views.features), 1))).astype(np.float64)
+    z -= z.mean(axis=2, keepdims=True)
+    covariances: Float64s = z @ z.swapaxes(1, 2) / z.shape[2]
+    return covariances
+
+
 def embedding_sums(rows: Rows, branch: GlobalBranch) -> Sums:
     """Return the sums of phi and phi phi^T over all rows."""
 
