@@ -146,8 +146,7 @@ class Configured:
         """Return the configuration for training tables without anomalies. Keywords overrule its settings.
 
         It trusts every training row: a row is anomalous if it is far from the nearest of a thousand references. With
-        1 % of anomalies among the training rows it loses most of its lead over `plus`, with 5 % `plus` is better, see
-        docs/plus.md.
+        1 or 2 % of anomalies among the training rows, `plus` is as good or better, see docs/plus.md.
 
         >>> from rgld import RGLD
         >>> RGLD.novelty(random_state=0).n_references
