@@ -1,6 +1,7 @@
 """Writes the tables of docs/explanations.md: do explanations name the columns that were changed, and how fast?
 
 python benchmarks/explanations.py
+python benchmarks/explanations.py --only quality    # leaves the table of times as it is
 """
 
 import argparse
@@ -14,6 +15,7 @@ import numpy as np
 import pandas as pd
 from pyod.models.copod import COPOD
 from pyod.models.ecod import ECOD
+from second_edition.run import FIRST_EDITION
 
 from rgld import RGLD
 
@@ -26,6 +28,8 @@ SHIFT = 6.0
 TOP = 0.02
 """Share of the rows that count as found."""
 LARGE = 100_000
+SCALINGS = FIRST_EDITION["preprocessing"]
+"""`standard` and the three of today's plus."""
 
 Table = tuple[np.ndarray, np.ndarray]
 """Rows (n, d), and for the first `N_ANOMALIES` of them the changed columns (a, 3)."""
@@ -140,6 +144,11 @@ def by_z_scores(rows: np.ndarray, seed: int) -> Explained:
 
 EXPLAINERS = {
     "RGLD.plus().explain": by_contributions(RGLD.plus),
+    "first edition of plus": by_contributions(partial(RGLD, **FIRST_EDITION)),
+    "plus, the first edition's scalings": by_contributions(partial(RGLD.plus, preprocessing=SCALINGS)),
+    "plus, no whitening": by_contributions(partial(RGLD.plus, whitening=0.0)),
+    "plus, nothing trimmed": by_contributions(partial(RGLD.plus, trim=0.0)),
+    "RGLD.novelty().explain": by_contributions(RGLD.novelty),
     "RGLD().explain": by_contributions(RGLD),
     "RGLD.fast().explain": by_contributions(RGLD.fast),
     "plus, occlusion of the score": by_occlusion(RGLD.plus, evidence=False),
@@ -206,10 +215,17 @@ def times() -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--only", choices=["quality", "times"], help="only this table; the other one stays")
     arguments = parser.parse_args()
-    made = f"{START}\n\n{quality(arguments.seeds)}\n\n{times()}\n\n{END}"
     page = PAGE.read_text(encoding="utf-8")
-    before, after = page.split(START)[0], page.split(END)[1]
+    before, rest = page.split(START)
+    old, after = rest.split(END)
+    how_good, how_fast = old.strip().split("\n\n")
+    if arguments.only != "times":
+        how_good = quality(arguments.seeds)
+    if arguments.only != "quality":
+        how_fast = times()
+    made = f"{START}\n\n{how_good}\n\n{how_fast}\n\n{END}"
     PAGE.write_text(before + made + after, encoding="utf-8")
     print(made)
 

@@ -72,6 +72,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 """Plus without relations, and this with one setting changed: views and relations have nothing in common."""
 OTHERS = ("first edition", "IForest", "ADERH-script")
+OF_HALVES = ("first edition", "IForest")
+"""The detectors from which plus is also told apart by halves."""
 MIN_LOSS = {"auroc": 3.0, "auprc": 8.0}
 """Differences, in points, that count as a loss."""
 MAX_NAMED = 15
@@ -242,6 +244,13 @@ def difference(first: pd.DataFrame, second: pd.DataFrame) -> str:
     return f"{both}; better on {better} of {len(apart)}"
 
 
+def by_half(first: pd.DataFrame, second: pd.DataFrame) -> Iterator[str]:
+    """Yield the difference over the datasets with even numbers, and over those with odd ones."""
+    for is_odd in (0, 1):
+        one, other = (by_dataset(own[own["number"] % 2 == is_odd]) for own in (first, second))
+        yield difference(one, other).partition(";")[0]
+
+
 def losses(first: pd.DataFrame, second: pd.DataFrame) -> str:
     """Return the datasets on which the first loses clearly, worst first."""
     words = []
@@ -280,6 +289,10 @@ def figures() -> str:
         accuracy.append((title, str(n_datasets), *halves(of[part, "plus"]), *others))
         apart = [difference(means[part, "plus"], means[part, name]) if (part, name) in of else "-" for name in OTHERS]
         differences.append((title, *apart))
+    of_halves = [("plus minus", *(f"{name}, {half}" for name in OF_HALVES for half in ("even", "odd")))]
+    for part in ("adbench", "tables", "unseen"):
+        cells = [cell for name in OF_HALVES for cell in by_half(of[part, "plus"], of[part, name])]
+        of_halves.append((TITLES[part], *cells))
     states = [pair(by_dataset(own).mean()) for _, own in of["adbench", "plus"].groupby("state")]
     kinds = [
         (kind, *(pair(means["typed", name].loc[kind]) for name in ("plus", *OTHERS)))
@@ -315,6 +328,9 @@ def figures() -> str:
 Mean differences over datasets, with their standard errors:
 
 {table(*differences)}
+The same differences on the even and on the odd half:
+
+{table(*of_halves)}
 The random states of plus on ADBench: {", ".join(states)}.
 
 Typed anomalies, by kind:

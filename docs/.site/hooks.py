@@ -120,7 +120,7 @@ def presets_rows() -> str:
         "paper": "comparing with the paper",
         "fast": "the paper's RGLD-Fast: speed",
         "plus": "training tables that may hold anomalies; the command's default",
-        "novelty": "training tables that hold no anomalies, or hardly any",
+        "novelty": "training tables that hold no anomalies, or well under 1 %",
     }
     rows = []
     for name, settings in PRESETS.items():

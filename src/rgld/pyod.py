@@ -131,7 +131,7 @@ class RGLD(BaseDetector):
 
     @classmethod
     def novelty(cls, **parameters: Any) -> Self:
-        """Return the configuration for training tables with hardly any anomalies, see `rgld.RGLD.novelty`. Keywords
+        """Return the configuration for training tables without anomalies, see `rgld.RGLD.novelty`. Keywords
         overrule its settings."""
         return cls._preset(_estimator.RGLD.novelty(), parameters)
 
