@@ -30,6 +30,7 @@ from rgld._model.scaling import scaled_columns
 
 PRESETS = {
     "plus": RGLD.plus,
+    "novelty": RGLD.novelty,
     "paper": RGLD,
     "fast": RGLD.fast,
     "global only": functools.partial(RGLD, n_local_views=0),
