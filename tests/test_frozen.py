@@ -147,7 +147,9 @@ def fitted_on_threads(preprocessing, n_jobs):
 @pytest.mark.parametrize("n_jobs", [2, 3, -1])
 def test_the_fit_does_not_depend_on_n_jobs(preprocessing, n_jobs):
     (one, scores, alone), (many, found, together) = (fitted_on_threads(preprocessing, n) for n in (1, n_jobs))
-    if preprocessing not in PRESETS or _kernels.name == "native":  # leverage views in NumPy use BLAS, which has own threads
+    if (
+        preprocessing not in PRESETS or _kernels.name == "native"
+    ):  # leverage views in NumPy use BLAS, which has own threads
         assert_no_other_thread_worked(alone)
     if n_threads(n_jobs) > 1:
         for _ in range(4):  # on a busy machine, another thread may come too late once
