@@ -60,6 +60,6 @@ def test_memory_and_size_of_a_wide_table(tmp_path, n, d, most):
     assert done.returncode == 0, done.stderr
     for preset, found in json.loads(done.stdout).items():
         assert found["are_finite"] and 0 < found["lowest"] < found["highest"] < 1, preset
-        assert found["n_different"] > 0.9 * n, preset
+        assert found["n_different"] > 0.8 * n, preset
         assert found["widest_view"] == {"plus": 48, "novelty": 64}[preset]
         assert {name: found[name] for name in most if found[name] > most[name]} == {}, (preset, found)
