@@ -21,6 +21,7 @@ SMALL = {"n_global_views": 4, "n_local_views": 4, "n_references": 20, "n_bandwid
 MAKERS = {
     "paper": lambda **more: RGLD(**SMALL, **more),
     "plus": lambda **more: RGLD.plus(n_local_views=8, n_references=20, n_neighbors=3, **more),
+    "novelty": lambda **more: RGLD.novelty(n_local_views=8, n_references=20, **more),
 }
 D = 5
 

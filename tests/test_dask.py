@@ -106,7 +106,7 @@ def test_empty_partitions_and_other_categories():
     assert dict(zip(kind.values, kind.counts, strict=True)) == frame["kind"].value_counts().to_dict()
 
 
-@pytest.mark.parametrize("preset", [RGLD, RGLD.plus])
+@pytest.mark.parametrize("preset", [RGLD, RGLD.plus, RGLD.novelty])
 def test_arrays(preset):
     X = np.random.default_rng(0).normal(size=(40_000, 5)).astype(np.float32)
     detector = preset(random_state=0, n_local_views=8, calibration_fraction=0.1, contamination=0.02)

@@ -16,7 +16,8 @@ from rgld._model import scaling as scaling_module
 
 from .observing import assert_no_other_thread_worked, assert_threads_worked, cpu_times, on_kernels
 
-PREPROCESSINGS = ("standard", "robust", "quantile", "plus")
+PRESETS = ("plus", "novelty")  # of leverage views
+PREPROCESSINGS = ("standard", "robust", "quantile", *PRESETS)
 N_ROWS = 9000 if _kernels.name == "native" else 2500
 """Enough for several blocks (of up to 2048 rows in the core, 1024 in NumPy) and for threads (from 769 rows on)."""
 
@@ -25,9 +26,9 @@ N_ROWS = 9000 if _kernels.name == "native" else 2500
 def fitted(preprocessing, d=7):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, d)) * rng.lognormal(size=d)
-    plus = preprocessing == "plus"
-    detector = RGLD.plus(random_state=0) if plus else RGLD(random_state=0, preprocessing=preprocessing)
-    detector.set_params(n_jobs=1).fit(X)
+    is_preset = preprocessing in PRESETS
+    detector = getattr(RGLD, preprocessing)() if is_preset else RGLD(preprocessing=preprocessing)
+    detector.set_params(random_state=0, n_jobs=1).fit(X)
     rows = np.concatenate((X[:200], 5 * rng.normal(size=(N_ROWS - 204, d)), 1e6 * rng.normal(size=(4, d))))
     return detector, rows, detector.anomaly_score(rows)
 
@@ -135,7 +136,8 @@ def test_one_row_at_a_time(d):
 def fitted_on_threads(preprocessing, n_jobs):
     """A detector, its scores of the training rows, and the processor times of both."""
     X = np.random.default_rng(1).normal(size=(2 * N_ROWS, 6))
-    detector = RGLD.plus() if preprocessing == "plus" else RGLD.fast(preprocessing=preprocessing)
+    is_preset = preprocessing in PRESETS
+    detector = getattr(RGLD, preprocessing)() if is_preset else RGLD.fast(preprocessing=preprocessing)
     with cpu_times() as times:
         scores = detector.set_params(random_state=0, n_jobs=n_jobs).fit(X).anomaly_score(X)
     return detector, scores, times
@@ -145,7 +147,9 @@ def fitted_on_threads(preprocessing, n_jobs):
 @pytest.mark.parametrize("n_jobs", [2, 3, -1])
 def test_the_fit_does_not_depend_on_n_jobs(preprocessing, n_jobs):
     (one, scores, alone), (many, found, together) = (fitted_on_threads(preprocessing, n) for n in (1, n_jobs))
-    if preprocessing != "plus" or _kernels.name == "native":  # leverage views in NumPy use BLAS, which has own threads
+    if (
+        preprocessing not in PRESETS or _kernels.name == "native"
+    ):  # leverage views in NumPy use BLAS, which has own threads
         assert_no_other_thread_worked(alone)
     if n_threads(n_jobs) > 1:
         for _ in range(4):  # on a busy machine, another thread may come too late once
@@ -153,7 +157,7 @@ def test_the_fit_does_not_depend_on_n_jobs(preprocessing, n_jobs):
                 break
             _, _, together = fitted_on_threads(preprocessing, n_jobs)
         assert_threads_worked(together)
-    if preprocessing != "plus":
+    if preprocessing not in PRESETS:
         np.testing.assert_array_equal(one.model_.global_branch.mean_embedding, many.model_.global_branch.mean_embedding)
     np.testing.assert_array_equal(found, scores)
 

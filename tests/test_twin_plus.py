@@ -8,6 +8,7 @@ from rgld._fit import randomness
 from rgld._fit.global_branch import draw_pairs
 from rgld._fit.inner_rows import N_REFERENCES, N_VIEWS, is_inner
 from rgld._fit.local_branch import draw_local
+from rgld._fit.sampling import viewed_rows
 from rgld._fit.views import view_shape
 from rgld._fit.whitening import MAX_COVARIANCE_ROWS
 from rgld._kernels.numpy_kernels import pair_places
@@ -17,6 +18,12 @@ from .reference import second_edition
 from .test_twin import tables
 
 SETTINGS = {"n_local_views": 12, "n_references": 30, "n_random_features": 4, "n_bandwidth_pairs": 300}
+
+
+def drawn_rows(detector, n):
+    """Return the indices of the rows that the views learn from."""
+    drawn = viewed_rows(n, Parameters.of(detector), detector.random_state)
+    return np.arange(n) if drawn is None else drawn
 
 
 def twin_of(detector, train, new):
@@ -60,11 +67,28 @@ def twin_of(detector, train, new):
     first_pass = []
     if parameters.trim:
         own = shape._replace(n_features=tuple(dict.fromkeys(shape.n_features)))
-        drawn = draw_local(seed, N_VIEWS, own, np.arange(len(train)), N_REFERENCES, branch=randomness.FIRST_PASS)
+        indices = np.arange(len(drawn_rows(detector, len(train))))
+        drawn = draw_local(seed, N_VIEWS, own, indices, N_REFERENCES, branch=randomness.FIRST_PASS)
         first_pass = local(drawn, [0.0] * N_VIEWS)
     settings = parameters.n_neighbors, parameters.trim, parameters.ridge, parameters.local_weight
     kinds = model.scaling.kinds
-    return second_edition.scores(train.tolist(), new.tolist(), kinds, first_pass, local_views, leverage_views, settings)
+    draws = first_pass, local_views, leverage_views
+    which = drawn_rows(detector, len(train)).tolist()
+    return second_edition.scores(train.tolist(), which, new.tolist(), kinds, *draws, settings)
+
+
+def assert_equals_the_twin(detector, train, new):
+    """Return what the twin says, and the rows that it drew."""
+    twin = twin_of(detector, train, new)
+    model, train = detector.model_, train[drawn_rows(detector, len(train))]
+    for branch, name in ((model.local_branch, "local_views"), (model.global_branch, "leverage_views")):
+        for part, X in enumerate((train, new)):
+            actual = _kernels.view_scores(_kernels.Rows(X, model.scaling, 1), branch)
+            expected = np.array([view[part] for view in twin[name]])
+            np.testing.assert_allclose(actual, expected, rtol=2e-3, atol=2e-4)
+    np.testing.assert_allclose(detector.anomaly_score(train), twin["train"], atol=1e-3)
+    np.testing.assert_allclose(detector.anomaly_score(new), twin["new"], atol=1e-3)
+    return twin, train
 
 
 @pytest.mark.parametrize("kind", ["normal", "outliers", "duplicates"])
@@ -73,15 +97,34 @@ def twin_of(detector, train, new):
 def test_presets_equal_the_twin(preset, kind, d):
     train, new = tables(kind, 90, d, 6)
     detector = getattr(RGLD, preset)(random_state=6, **SETTINGS).fit(train)
-    twin = twin_of(detector, train, new)
-    model = detector.model_
-    for branch, name in ((model.local_branch, "local_views"), (model.global_branch, "leverage_views")):
-        for part, X in enumerate((train, new)):
-            actual = _kernels.view_scores(_kernels.Rows(X, model.scaling, 1), branch)
-            expected = np.array([view[part] for view in twin[name]])
-            np.testing.assert_allclose(actual, expected, rtol=2e-3, atol=2e-4)
-    np.testing.assert_allclose(detector.anomaly_score(train), twin["train"], atol=1e-3)
-    np.testing.assert_allclose(detector.anomaly_score(new), twin["new"], atol=1e-3)
+    assert_equals_the_twin(detector, train, new)
+
+
+@pytest.mark.parametrize("preset", ["plus", "novelty"])
+def test_a_rare_flag(preset):
+    """Rows that have it are anomalous: among the inner rows of plus, nobody has it, and all rows scale it."""
+    train, new = tables("normal", 90, 6, 6)
+    train[:, 2] = np.isin(np.arange(90), [20, 50, 51])
+    new[:, 2] = np.arange(len(new)) % 2
+    detector = getattr(RGLD, preset)(random_state=6, **SETTINGS).fit(train)
+    twin, _ = assert_equals_the_twin(detector, train, new)
+    assert train[twin["inner"], 2].any() == (preset == "novelty")
+
+
+@pytest.mark.parametrize("preset", ["plus", "novelty"])
+def test_drawn_rows_and_columns_of_a_wide_table(preset):
+    """Views of some columns, learned from some rows: all of the drawn ones, or those that are not trimmed, have 0 in
+    one column, which some of the other rows do not."""
+    train, new = tables("outliers", 120, 60, 6)
+    some = {**SETTINGS, "max_training_rows": 70, "max_features": 16, "relations": False}
+    detector = getattr(RGLD, preset)(random_state=6, **some)
+    missed = np.setdiff1d(np.arange(120), drawn_rows(detector, 120))
+    train[:, 7] = np.isin(np.arange(120), missed[:3])
+    new[:, 7] = np.arange(len(new)) % 2
+    twin, drawn = assert_equals_the_twin(detector.fit(train), train, new)
+    assert len(drawn) == 70 and not drawn[:, 7].any()
+    assert len(twin["inner"]) == (42 if preset == "plus" else 70)
+    assert detector.model_.local_branch.views.features.shape == (12, 16)
 
 
 def test_rows_that_tie_with_the_last_inner_row_stay():

@@ -10,7 +10,12 @@ import pytest
 from rgld import RGLD
 from rgld._fit import sampling
 
-PRESETS = {"paper": RGLD, "fast": RGLD.fast, "plus": partial(RGLD.plus, max_training_rows=None)}
+PRESETS = {
+    "paper": RGLD,
+    "fast": RGLD.fast,
+    "plus": partial(RGLD.plus, max_training_rows=None),
+    "novelty": RGLD.novelty,
+}
 """Plus learns from all rows here, in all passes; `test_training_rows.py` has it as it is."""
 
 

@@ -17,15 +17,25 @@ def inner_rows(scores, trim):
     return [i for i, score in enumerate(scores) if score <= bound]
 
 
-def scale_table(kinds, train, inner, rows):
+def quantiles(ordered, n_quantiles):
+    """So many evenly spaced quantiles; all values, to the bit, if there are as many."""
+    places = [divmod(q * (len(ordered) - 1), n_quantiles - 1) for q in range(n_quantiles)]
+    above = [*ordered, ordered[-1]]
+    return [ordered[i] + part / (n_quantiles - 1) * (above[i + 1] - ordered[i]) for i, part in places]
+
+
+def scale_table(kinds, every, inner, rows, n_quantiles):
     """Rows in all scalings side by side. Centre and spread come from the inner rows, quantiles from all rows; a column
     that is constant among the inner rows is scaled by all rows."""
     scaled = []
     for kind in kinds:
-        for j in range(len(train[0])):
-            every, own, values = ([row[j] for row in table] for table in (train, [train[i] for i in inner], rows))
-            is_own = kind != "quantile" and max(own) > min(own)
-            scaled.append(paper.scale_column(kind, own if is_own else every, values))
+        for j in range(len(every[0])):
+            column, own, values = ([row[j] for row in table] for table in (every, inner, rows))
+            if kind == "quantile":
+                own = quantiles(sorted(column), n_quantiles)
+            elif max(own) == min(own):
+                own = column
+            scaled.append(paper.scale_column(kind, own, values))
     return [list(row) for row in zip(*scaled, strict=True)]
 
 
@@ -64,13 +74,18 @@ def leverage_view(train, inner, rows, view, pairs, ridge):
     return scores[: len(train)], scores[len(train) :]
 
 
-def scores(train, rows, kinds, first_pass, local_views, leverage_views, settings):
+def scores(every, drawn, rows, kinds, first_pass, local_views, leverage_views, settings):
     """Return the inner rows' indices, view scores, and final scores of training rows and new rows.
+
+    `drawn` are the indices of the training rows that everything but the scaling is learned from (`max_training_rows`):
+    in what is returned, these are the training rows, and an inner row's index is its place among them. Of every column,
+    as many quantiles are known as there are drawn rows.
 
     `first_pass` is a list of local views, or empty without trimming; `local_views` and `leverage_views` are functions
     of the inner rows that return the draws: (views, rows for whitening) and (views, pairs).
     """
     n_neighbors, trim, ridge, local_weight = settings
+    train = [every[i] for i in drawn]
     inner = of_global = list(range(len(train)))
     if first_pass:
         scaled = paper.scale_table(kinds, train, train)
@@ -78,7 +93,8 @@ def scores(train, rows, kinds, first_pass, local_views, leverage_views, settings
         smallest = [paper.smallest_distance(scaled, view) for view in first_pass]
         order = paper.standard_agg(views, smallest)[0]
         inner, of_global = inner_rows(order, trim), inner_rows(order, trim / 2)  # global views leave out half as many
-    scaled_train, scaled_rows = (scale_table(kinds, train, inner, table) for table in (train, rows))
+    scaled_by = [train[i] for i in inner] if first_pass else every
+    scaled_train, scaled_rows = (scale_table(kinds, every, scaled_by, table, len(train)) for table in (train, rows))
     views, for_whitening = local_views(inner)
     for view in views:
         if view["ridge"]:
