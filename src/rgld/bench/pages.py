@@ -165,7 +165,7 @@ def _method_section(study: Study) -> str:
 - *Datasets.* Missing: {_missing(study) or "none"}. Three datasets are not ADBench's own files: `backdoor` is the ADRepository's table, `fraud` is the ULB table without its time column,
   and `census` was rebuilt from the raw table (close, but not identical). "The 44" leaves out census, fraud and speech.
 - *Protocol.* `src/rgld/bench/protocol.py`, split seeds 1, 2 and 3, one thread per run.
-- *Time.* Seconds are processor time of one thread, to fit and score for the first time in a process, with split seed 1. Other work ran on the machine, which makes them somewhat larger: ratios are rough. Those of COF, SOD, MCD, RankAverage and the deep detectors are of earlier runs on another machine, on which the others took two to three times as long.
+- *Time.* Seconds are processor time of one thread, to fit and score for the first time in a process, with split seed 1. They were measured on one machine on one day, one run at a time on one of its two cores; other work ran on the other core, which makes them a little larger. Those of RCA, SLAD, NeuTraL and ICL are of earlier runs on another machine, on which the other deep detectors took two to three times as long.
   [speed.md](speed.md) has wall time with all cores, of one run on a quiet machine.
   To fit and score our detectors and the statistical ones (without COF and SOD) with three seeds takes {_minutes(study):.0f} minutes of one core.
 - *Versions* of the last run: {named}.
