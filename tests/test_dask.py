@@ -329,7 +329,8 @@ def test_a_slow_worker_is_not_waited_for(two_workers, tmp_path):
     fit_on(two_workers, loaded(tmp_path, n=16, slow=slow, n_rows=100))  # a short table: one pass
     loads = sorted(os.listdir(tmp_path / "loads"))
     assert len(loads) == 32  # the rows are counted first
-    assert 1 <= sum(name.endswith(f"-{slow}") for name in loads[16:]) <= 4  # of the eight that it was offered
+    # Of the eight that it was offered, it has not done all. How many depends on what else the machine does.
+    assert 1 <= sum(name.endswith(f"-{slow}") for name in loads[16:]) <= 6
 
 
 @pytest.mark.parametrize(("at", "n"), [(9, 1), pytest.param(20, 2, marks=pytest.mark.exhaustive)])
