@@ -323,7 +323,7 @@ def _scaling_section(study: Study) -> str:
     if not parts:
         return ""
     return (
-        "## Scaling\n\nSeconds to fit and score a Gaussian mixture with locally shifted anomalies, protocol `full`, one thread. N/A: the run failed or took too long.\n\n"
+        "## Scaling\n\nSeconds to fit and score a Gaussian mixture with locally shifted anomalies, protocol `full`, one thread. N/A: the run failed or took too long. These seconds, and those of the sensitivity figures, are of an earlier run on a slower machine: compare them only with each other.\n\n"
         + "\n".join(parts)
     )
 
