@@ -2,6 +2,7 @@
 
 python benchmarks/explanations.py
 python benchmarks/explanations.py --only quality    # leaves the table of times as it is
+python benchmarks/explanations.py --first-seed 5 --seeds 20 --show    # other tables, and the page stays as it is
 """
 
 import argparse
@@ -31,7 +32,8 @@ LARGE = 100_000
 SCALINGS = FIRST_EDITION["preprocessing"]
 """`standard` and the three of today's plus."""
 
-Table = tuple[np.ndarray, np.ndarray]
+Rows = np.ndarray | pd.DataFrame
+Table = tuple[Rows, np.ndarray]
 """Rows (n, d), and for the first `N_ANOMALIES` of them the changed columns (a, 3)."""
 
 
@@ -84,21 +86,45 @@ def dependencies(rng: np.random.Generator) -> Table:
     return rows, columns
 
 
+def skewed(make: Callable[[np.random.Generator], Table], rng: np.random.Generator) -> Table:
+    """The same rows, but a third of the columns lognormal, and another third the cubes of normal columns."""
+    rows, columns = make(rng)
+    rows[:, 1::3] = np.exp(rows[:, 1::3])
+    rows[:, 2::3] **= 3
+    return rows, columns
+
+
+def categories(rng: np.random.Generator) -> Table:
+    """Forty normal columns, ten categories; two numbers of an anomaly are moved, and a category is its rare value."""
+    rows, columns = rng.normal(size=(N_ROWS, N_COLUMNS - 10)), np.empty((N_ANOMALIES, N_CHANGED), dtype=np.int64)
+    values = rng.choice(list("abcd"), (N_ROWS, 10), p=[0.5, 0.3, 0.19, 0.01])
+    for own in columns:
+        own[:] = *rng.choice(N_COLUMNS - 10, N_CHANGED - 1, replace=False), N_COLUMNS - 10 + rng.integers(10)
+    shift(rng, rows, columns[:, :-1])
+    values[np.arange(N_ANOMALIES), columns[:, -1] - (N_COLUMNS - 10)] = "d"
+    numbers, texts = (pd.DataFrame(part).add_prefix(name) for part, name in ((rows, "number "), (values, "text ")))
+    return pd.concat((numbers, texts), axis=1), columns
+
+
 TABLES = {
     "independent": independent,
     "correlated": correlated,
     "clusters": clusters,
     "dependencies": dependencies,
+    "skewed, independent": partial(skewed, independent),
+    "skewed, correlated": partial(skewed, correlated),
+    "skewed, dependencies": partial(skewed, dependencies),
+    "categories": categories,
 }
 
 Explained = tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]
 """Scores of all rows, and a function from row numbers to contributions (rows, d)."""
 
 
-def by_contributions(make: Callable[..., RGLD]) -> Callable[[np.ndarray, int], Explained]:
-    def explained(rows: np.ndarray, seed: int) -> Explained:
+def by_contributions(make: Callable[..., RGLD]) -> Callable[[Rows, int], Explained]:
+    def explained(rows: Rows, seed: int) -> Explained:
         detector = make(random_state=seed).fit(rows)
-        return detector.anomaly_score(rows), lambda chosen: detector.explain(rows[chosen]).contributions
+        return detector.anomaly_score(rows), lambda chosen: detector.explain(rows).contributions[chosen]
 
     return explained
 
@@ -142,6 +168,9 @@ def by_z_scores(rows: np.ndarray, seed: int) -> Explained:
     return z_scores.max(axis=1), lambda chosen: z_scores[chosen]
 
 
+NAMED = 0.1
+"""Reasons name the columns that contribute at least this fraction of the first one."""
+
 EXPLAINERS = {
     "RGLD.plus().explain": by_contributions(RGLD.plus),
     "first edition of plus": by_contributions(partial(RGLD, **FIRST_EDITION)),
@@ -159,34 +188,55 @@ EXPLAINERS = {
     "robust z-scores": by_z_scores,
 }
 
+WITH_REASONS = [name for name in EXPLAINERS if name.endswith((".explain", "of plus"))]
+"""Those that explain in words."""
 
-def measured(seeds: int) -> Iterator[dict[str, object]]:
+
+def measured(seeds: range) -> Iterator[dict[str, object]]:
     for name, make in TABLES.items():
-        for seed in range(seeds):
+        for seed in seeds:
             rows, columns = make(np.random.default_rng(seed))
             for explainer, explain in EXPLAINERS.items():
+                if isinstance(rows, pd.DataFrame) and explainer not in WITH_REASONS:
+                    continue  # these read numbers only
                 score, contributions = explain(rows, seed)
                 found = np.flatnonzero(score[:N_ANOMALIES] >= np.quantile(score, 1 - TOP))
                 line = {"table": name, "explainer": explainer, "found": len(found) / N_ANOMALIES}
                 if len(found):
-                    top = np.argsort(-contributions(found), axis=1)[:, :N_CHANGED]
-                    hits = np.array([np.isin(mine, true).sum() for mine, true in zip(top, columns[found], strict=True)])
+                    contributed = contributions(found)
+                    is_changed = np.zeros(contributed.shape, dtype=bool)
+                    np.put_along_axis(is_changed, columns[found], True, axis=1)
+                    top = np.argsort(-contributed, axis=1)[:, :N_CHANGED]
+                    hits = np.take_along_axis(is_changed, top, axis=1).sum(axis=1)
+                    is_named = contributed >= NAMED * contributed.max(axis=1, keepdims=True)
+                    right = (is_named & is_changed).sum(axis=1)
                     line |= {"all": np.mean(hits == N_CHANGED), "precision": hits.mean() / N_CHANGED}
+                    line |= {"right": np.mean(right / is_named.sum(axis=1)), "named": right.mean() / N_CHANGED}
                 yield line
 
 
-def quality(seeds: int) -> str:
-    frame = pd.DataFrame(measured(seeds))
-    means = frame.groupby(["explainer", "table"]).mean(numeric_only=True)
-    lines = [f"| top three | {' | '.join(TABLES)} |", "|---" * (len(TABLES) + 1) + "|"]
-    for explainer in EXPLAINERS:
-        cells = []
-        for table in TABLES:
-            mean = means.loc[(explainer, table)]
-            shown = "-" if np.isnan(mean["all"]) else f"{mean['precision']:.0%} / {mean['all']:.0%}"
-            cells.append(f"{shown} of {mean['found']:.0%}")
-        lines.append(f"| {explainer} | {' | '.join(cells)} |")
-    return "\n".join(lines).replace("%", " %")
+def quality(seeds: range) -> str:
+    """Return two tables: how many of the three first columns were changed, and how many of those in reasons."""
+    means = pd.DataFrame(measured(seeds)).groupby(["explainer", "table"]).mean(numeric_only=True)
+
+    def table(title: str, explainers: list[str], cell: Callable[[pd.Series], str]) -> str:
+        lines = [f"| {title}, in percent | {' | '.join(TABLES)} |", "|---" * (len(TABLES) + 1) + "|"]
+        for explainer in explainers:
+            rows = [100 * means.loc[(explainer, name)] if (explainer, name) in means.index else None for name in TABLES]
+            cells = ["-" if row is None or np.isnan(row["all"]) else cell(row) for row in rows]
+            lines.append(f"| {explainer} | {' | '.join(cells)} |")
+        return "\n".join(lines)
+
+    return "\n\n".join(
+        (
+            table(
+                "top three",
+                list(EXPLAINERS),
+                lambda row: f"{row['precision']:.0f} / {row['all']:.0f} of {row['found']:.0f}",
+            ),
+            table("reasons", WITH_REASONS, lambda row: f"{row['right']:.0f} / {row['named']:.0f}"),
+        )
+    )
 
 
 def seconds(action: Callable[[], object]) -> np.ndarray:
@@ -215,18 +265,21 @@ def times() -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--show", action="store_true", help="print the tables and leave the page as it is")
     parser.add_argument("--only", choices=["quality", "times"], help="only this table; the other one stays")
     arguments = parser.parse_args()
     page = PAGE.read_text(encoding="utf-8")
     before, rest = page.split(START)
     old, after = rest.split(END)
-    how_good, how_fast = old.strip().split("\n\n")
+    how_good, how_fast = old.strip().rsplit("\n\n", maxsplit=1)
     if arguments.only != "times":
-        how_good = quality(arguments.seeds)
+        how_good = quality(range(arguments.first_seed, arguments.first_seed + arguments.seeds))
     if arguments.only != "quality":
         how_fast = times()
     made = f"{START}\n\n{how_good}\n\n{how_fast}\n\n{END}"
-    PAGE.write_text(before + made + after, encoding="utf-8")
+    if not arguments.show:
+        PAGE.write_text(before + made + after, encoding="utf-8")
     print(made)
 
 

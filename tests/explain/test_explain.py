@@ -99,7 +99,7 @@ def contributions_in_loops(model, matrix):
     """Return the module's formula, one row, view and reference at a time."""
     scaled = scaled_columns(model.scaling, matrix).T.astype(float)
     sample = scaled_columns(model.scaling, model.kept_rows.rows).T.astype(float)
-    weights = np.tile(model.encoding.weights, len(model.scaling.kinds))
+    moved, sample_moved = (moved_in_loops(model, rows) for rows in (matrix, model.kept_rows.rows))
     seen = np.zeros(len(model.encoding.fill))
     total = np.zeros((len(matrix), len(seen)))
     for branch, weight, ranks, scores, places, k in branches_of(model, matrix):
@@ -112,11 +112,17 @@ def contributions_in_loops(model, matrix):
                 differences = [sample[place, features] - row for place in view_places]
                 distances = [float(np.sum((difference @ projection[used]) ** 2)) for difference in differences]
                 nearest = shares_of_places(distances, k)
+                own = features % len(seen)
+                differences = [
+                    difference + sample_moved[place, own] - moved[i, own]
+                    for difference, place in zip(differences, view_places, strict=True)
+                ]
                 mean = sum(share * differences[n] for n, share in nearest.items())
                 variance = sum(share * (differences[n] - mean) ** 2 for n, share in nearest.items())
                 mean[np.abs(mean) < 1e-11] = 0.0
-                squares = (weights[features] * mean) ** 2 / (weights[features] ** 2 * (variance + 0.02))
-                shares = squares / squares.sum() if squares.sum() > 0 else np.full(len(features), 1 / len(features))
+                added = np.where(model.encoding.is_indicator[own], 0.1, 0.005)
+                cubes = (np.abs(mean) / np.sqrt(variance + added)) ** 3
+                shares = cubes / cubes.sum() if cubes.sum() > 0 else np.full(len(features), 1 / len(features))
                 for feature, share in zip(features % len(seen), shares, strict=True):
                     total[i, feature] += weight * evidence[i] * share / len(places)
             seen[features % len(seen)] += weight / len(places)
@@ -125,6 +131,20 @@ def contributions_in_loops(model, matrix):
         result[:, column] += total[:, encoded] / max(seen[encoded], 1e-300)
     sums = result.sum(axis=1, keepdims=True)
     return result * total.sum(axis=1, keepdims=True) / np.where(sums > 0, sums, 1.0)
+
+
+def moved_in_loops(model, rows):
+    """Return how far out the values beyond 99.8 % of the kept rows are moved, shape (n, e)."""
+    kept = model.kept_rows.rows.astype(float)
+    moved = np.zeros(rows.shape)
+    for j in np.flatnonzero(~model.encoding.is_indicator):
+        low, median, high = np.quantile(kept[:, j], [0.002, 0.5, 0.998])
+        for i, value in enumerate(rows[:, j].astype(float)):
+            if value > high > median:
+                moved[i, j] = min(2.0, 2 * np.log((value - median) / (high - median)))
+            elif value < low < median:
+                moved[i, j] = -min(2.0, 2 * np.log((median - value) / (median - low)))
+    return moved
 
 
 def shares_of_places(distances, k):
@@ -465,7 +485,7 @@ def named(detector, rows, columns):
     ("preset", "least_named", "least_found"),
     [
         ("plus", 0.9, 0.5),
-        ("novelty", 0.75, 0.6),
+        ("novelty", 0.9, 0.6),
         ("paper", 0.9, 0.7),
         ("fast", 0.9, 0.5),
         ("global only", 0.9, 0.75),
@@ -527,8 +547,8 @@ def shares_of_the_page(detector):
     changed, of rows whose three columns are named, of anomalies that are found."""
     with open(os.path.join(os.path.dirname(__file__), "..", "..", "docs", "explanations.md"), encoding="utf-8") as file:
         lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in file if line.startswith("| ")]
-    (kinds,) = (line[1:] for line in lines if line[0] == "top three")
-    (cells,) = (line[1:] for line in lines if line[0] == detector and "/" in line[1])
+    (kinds,) = (line[1:] for line in lines if line[0] == "top three, in percent")
+    (cells,) = (line[1:] for line in lines if line[0] == detector and " of " in line[1])
     return {
         kind: [int(number) / 100 for number in re.findall(r"\d+", cell)]
         for kind, cell in zip(kinds, cells, strict=True)
@@ -616,11 +636,11 @@ def test_one_odd_cell(preset, column, value, words):
 def test_a_rare_value_and_a_rare_gap():
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.normal(size=(400, 3)), columns=["a", "b", "c"])
-    table["kind"] = np.where(np.arange(400) < 2, "odd", np.where(np.arange(400) % 2, "x", "y"))
-    table.loc[:3, "b"] = np.nan
+    table["kind"] = np.where(np.arange(400) < 4, "odd", np.where(np.arange(400) % 2, "x", "y"))
+    table.loc[2:5, "b"] = np.nan
     found = RGLD.plus(random_state=0).fit(table).explain(table)
-    assert found.reasons(1)[:2] == ["kind 'odd' seen 2 times in 400 rows", "b is missing (1 % of the rows)"]
-    assert found.reasons(3)[0] == "b is missing (1 % of the rows)"
+    assert found.reasons(2)[:2] == ["kind 'odd' seen 4 times in 400 rows", "b is missing (1 % of the rows)"]
+    assert found.reasons(5)[0] == "b is missing (1 % of the rows)"
 
 
 def test_a_model_that_was_explained_can_be_freed():

@@ -8,9 +8,13 @@ references are. With e_t(x) the evidence of view t and share_tj(x) the fraction 
 
 - e_t says how far out the row lies in view t: its standardized score (`aggregation="standard"`) or 2 rank - 1 ("rank"),
   and 0 if that is negative. It is computed from the same view scores as the anomaly score, to the bit.
-- share_tj says how much column j separates the row from the rows that it is compared with: (x_j - their mean_j)^2 /
-  (their variance_j + 0.02), in the view's scaling and before its projection, divided by the sum over the view's
-  columns. So a column in which the row's neighbours agree counts more.
+- share_tj says how much column j separates the row from the rows that it is compared with: the cube of
+  |u_j - their mean_j| / sqrt(their variance_j + 0.005), for a flag of 0.1 in the place of 0.005, divided by the sum
+  over the view's columns. So a column in which the row's neighbours agree counts more. The cube and not the square,
+  because neighbours follow a changed value halfway, and then all columns that usually go with it are somewhat apart.
+- u_j is the value in the view's scaling, before its projection. Scalings bend the tails of a column, and the quantile
+  scaling ends at the largest training value: good for scores, but all far values look alike. So a value beyond 99.8 %
+  of the kept rows is moved out by 2 log(its distance from the median / the distance of these 99.8 %), at most by 2.
 - A local view compares the row with its k nearest references, the same as for the score. A global view asks a broader
   question and compares the row with the nearest quarter of some of the kept rows.
 
@@ -31,7 +35,7 @@ from .._arrays import Float32s, Float64s, Floats, Int32s
 from .._kernels.threads import ONE_BLAS_THREAD
 from .._model.model import SMALLEST_BANDWIDTH, Branch, LocalBranch, Model
 from .._model.ranks import STANDARD_BOUNDS, BranchRanks, normalized_rank
-from .._model.scaling import Scaling
+from .._model.scaling import LARGEST_RAW_VALUE, Scaling
 from .._model.views import Views
 from .._table.encoding import Encoding
 
@@ -46,9 +50,17 @@ RELATIVE_ROUNDING = 1e-12
 MAX_ROUNDING_DISTANCE = 1e-12
 """Squared distances below this, in the unit of the scaling, come from rounding: no column separates the rows, and all
 columns of the view have the same share."""
-ADDED_VARIANCE = 0.02
+ADDED_VARIANCE = 0.005
 """Added to the variance of a row's neighbours, which are few, in the unit of the scaling: a column has a variance of
 about 1."""
+ADDED_FLAG_VARIANCE = 0.1
+"""The same for flags: that none of a few neighbours has one does not say that it is rare."""
+TAIL_FRACTION = 0.002
+"""Values farther out than all but this fraction of the kept rows, on one side of a column, are moved out ..."""
+TAIL_FACTOR = 2.0
+"""... by this times the logarithm of how many times as far from the median they are as that fraction begins."""
+MOST_MOVED = 2.0
+"""No value is moved out by more: farther out, the scaling itself tells values apart."""
 N_BROAD_ROWS = 128
 """Number of kept rows that a global view looks at ..."""
 BROAD_FRACTION = 0.25
@@ -83,6 +95,24 @@ class _ExplainedBranch(NamedTuple):
     """... and how many of these, the nearest ones, it compares a row with."""
 
 
+class _Tails(NamedTuple):
+    """Where the tails of the encoded columns begin. All of shape (e, 1)."""
+
+    median: Float64s
+    below: Float64s
+    """How far below the median the lower tail begins; infinite for a column that is not moved."""
+    above: Float64s
+
+    def moved_by(self, rows: Floats) -> Float64s:
+        """Return how far out the values of encoded rows (b, e) are moved, shape (e, b): mostly 0."""
+        from_median = np.clip(rows.T, -LARGEST_RAW_VALUE, LARGEST_RAW_VALUE) - self.median
+        with np.errstate(over="ignore"):  # an infinite ratio is moved by as much as any
+            ratio = np.abs(from_median) / np.where(from_median < 0, self.below, self.above)
+        distance = np.minimum(TAIL_FACTOR * np.log(np.maximum(ratio, 1.0)), MOST_MOVED)
+        moved: Float64s = np.copysign(distance, from_median)
+        return moved
+
+
 class _Stack(NamedTuple):
     """What explanations need of G views of the same sizes: m columns, r dimensions, C rows to compare with."""
 
@@ -91,15 +121,15 @@ class _Stack(NamedTuple):
     projection: Float64s
     """For rows that are weighted already, shape (G, m, r)."""
     references: Float64s
-    """The rows to compare with, shape (G, m, C) ..."""
+    """u of the rows to compare with, shape (G, m, C) ..."""
     squares: Float64s
     """... their squares, shape (G, m, C) ..."""
     projected: Float64s
-    """... the same rows after the projection, times -2, shape (G, r, C) ..."""
+    """... the same rows as the score sees them, after the projection, times -2, shape (G, r, C) ..."""
     lengths: Float64s
     """... and their squared lengths after the projection, shape (G, 1, C)."""
     added_variance: Float64s
-    """Shape (G, m, 1)."""
+    """Of the weighted columns, shape (G, m, 1)."""
 
     def only(self, g: int) -> "_Stack":
         """Return the stack of one of its views."""
@@ -119,8 +149,13 @@ class _Shared(NamedTuple):
     product, which loses digits far from the origin, and most rows are near the medians."""
     weights: Float64s
     """Weights of the scaled columns, shape (S * e, 1)."""
+    added_variance: Float64s
+    """What is added to their neighbours' variances, weighted too, shape (S * e, 1)."""
+    tails: _Tails
     kept: Float64s
-    """The kept rows, scaled, centred and weighted, shape (S * e, u)."""
+    """The kept rows, scaled, centred and weighted, shape (S * e, u) ..."""
+    moved: Float64s
+    """... and how far the values in their tails are moved out, weighted too, shape (S * e, u)."""
     coverage: Float64s
     """Fraction of the views that see each encoded column, shape (e, 1)."""
     typical: Float64s
@@ -164,6 +199,8 @@ def _shared(model: Model) -> _Shared:
     kept = rows.take(np.arange(len(model.kept_rows.rows))).astype(np.float64)
     middle = np.median(kept, axis=1, keepdims=True)
     weights = np.tile(model.encoding.weights, len(model.scaling.kinds))[:, None]
+    added_variance = np.where(model.encoding.is_indicator, ADDED_FLAG_VARIANCE, ADDED_VARIANCE)
+    tails = _tails(model.kept_rows.rows, model.encoding)
     coverage = np.zeros(len(kept))
     for explained in branches:
         for t in range(len(explained.places)):
@@ -176,13 +213,16 @@ def _shared(model: Model) -> _Shared:
         branches,
         middle,
         weights,
+        np.tile(added_variance, len(weights) // len(added_variance))[:, None] * np.square(weights),
+        tails,
         (kept - middle) * weights,
+        _moved(tails, weights, model.kept_rows.rows),
         coverage[:, None],
         _typical_distances(branches),
         [],
     )
     n_cells = sum(explained.places.size * explained.branch.views.features.shape[1] for explained in branches)
-    if kept.size + 2 * n_cells <= MAX_CACHED_CELLS:
+    if 2 * kept.size + 2 * n_cells <= MAX_CACHED_CELLS:
         for explained in branches:
             groups: dict[int, list[int]] = {}
             for t in range(len(explained.places)):
@@ -192,16 +232,35 @@ def _shared(model: Model) -> _Shared:
     return shared
 
 
+def _tails(rows: Floats, encoding: Encoding) -> _Tails:
+    """Return the tails of the kept rows' columns. A flag has none, and neither has a side of a column on which hardly
+    a row differs from the median: there the scaling itself leaves values far out."""
+    low, median, high = np.quantile(rows.astype(np.float64), [TAIL_FRACTION, 0.5, 1 - TAIL_FRACTION], axis=0)
+    below, above = (
+        np.where((reach > 0) & ~encoding.is_indicator, reach, np.inf)[:, None]
+        for reach in (median - low, high - median)
+    )
+    return _Tails(median[:, None], below, above)
+
+
+def _moved(tails: _Tails, weights: Float64s, rows: Floats) -> Float64s:
+    """Return how far out the values of encoded rows are moved in every scaling, weighted, shape (S * e, b)."""
+    moved = tails.moved_by(rows)
+    return np.tile(moved, (len(weights) // len(moved), 1)) * weights
+
+
 def _stack(shared: _Shared, explained: _ExplainedBranch, views: list[int]) -> _Stack:
     """Return some views, which must have the same number of features, as a stack."""
     columns = [_columns_of(explained.branch.views, t) for t in views]
     features, projection = (np.stack(arrays) for arrays in zip(*columns, strict=True))
     weights = shared.weights[features]
     projection /= weights  # the rows are weighted already
-    references = np.stack(
-        [shared.kept[own].take(explained.places[t], axis=1) for t, own in zip(views, features, strict=True)]
+    kept, moved = (
+        np.stack([rows[own].take(explained.places[t], axis=1) for t, own in zip(views, features, strict=True)])
+        for rows in (shared.kept, shared.moved)
     )
-    projected = projection.swapaxes(1, 2) @ references
+    projected = projection.swapaxes(1, 2) @ kept
+    references = kept + moved
     return _Stack(
         features,
         projection,
@@ -209,7 +268,7 @@ def _stack(shared: _Shared, explained: _ExplainedBranch, views: list[int]) -> _S
         np.square(references),
         -2.0 * projected,
         np.square(projected).sum(axis=1, keepdims=True),
-        ADDED_VARIANCE * np.square(weights),
+        shared.added_variance[features],
     )
 
 
@@ -252,24 +311,31 @@ def _columns_of(views: Views, t: int) -> tuple[Int32s, Float64s]:
 def _of_block(shared: _Shared, block: Floats) -> Contributions:
     rows = _kernels.Rows(block, shared.scaling, 1)
     scaled = (rows.take(np.arange(len(block))) - shared.middle) * shared.weights
+    moved = _moved(shared.tails, shared.weights, block)
     total, ratio = np.zeros(scaled.shape), None
     for i, explained in enumerate(shared.branches):
         scores = _kernels.view_scores(rows, explained.branch)[: len(explained.places)]
         evidence = _evidence(explained.ranks, scores) * (explained.weight / len(scores))
         for views, stack in _stacks(shared, i, together=len(block) <= MAX_CACHED_ROWS):
-            _add_views(total, stack, explained.n_nearest, evidence[views], scaled)
+            _add_views(total, stack, explained.n_nearest, evidence[views], scaled, moved)
         if isinstance(explained.branch, LocalBranch):
             ratio = _distance_ratio(shared.typical, scores)
     return Contributions(_folded(shared, total).T, ratio)
 
 
-def _add_views(total: Float64s, stack: _Stack, n_nearest: int, evidence: Float64s, scaled: Float64s) -> None:
-    """Add the evidence of views (G, b) times the shares of their columns to the total, shape (S * e, b) as `scaled`."""
+def _add_views(
+    total: Float64s, stack: _Stack, n_nearest: int, evidence: Float64s, scaled: Float64s, moved: Float64s
+) -> None:
+    """Add the evidence of views (G, b) times the shares of their columns to the total, shape (S * e, b) as `scaled` and
+    `moved`."""
     found = np.flatnonzero(evidence.any(axis=0))
     # A forged model can have views without features: no column has a part in their scores.
     if not len(found) or not stack.features.size:
         return
-    separation = _separation(scaled[stack.features].take(found, axis=2), stack, n_nearest)
+    rows = scaled[stack.features].take(found, axis=2)
+    nearest = _nearest(rows.swapaxes(1, 2) @ stack.projection, stack, n_nearest).swapaxes(1, 2) / n_nearest
+    rows += moved[stack.features].take(found, axis=2)
+    separation = _separation(rows, stack, nearest)
     whole = separation.sum(axis=1, keepdims=True)
     if not whole.all():
         separation += whole == 0
@@ -287,11 +353,9 @@ def _add_views(total: Float64s, stack: _Stack, n_nearest: int, evidence: Float64
         total[features] += added
 
 
-def _separation(rows: Float64s, stack: _Stack, k: int) -> Float64s:
-    """Return (x_j - mean_j)^2 / (variance_j + added variance_j), shape (G, m, b). Mean and variance are those of the
-    row's k nearest references, by their distance after the projection. All 0 if no column separates the row from
-    them."""
-    nearest = _nearest(rows.swapaxes(1, 2) @ stack.projection, stack, k).swapaxes(1, 2) / k
+def _separation(rows: Float64s, stack: _Stack, nearest: Float64s) -> Float64s:
+    """Return the cube of |u_j - mean_j| / sqrt(variance_j + added variance_j), shape (G, m, b). Mean and variance are
+    those of the row's nearest references (G, C, b). All 0 if no column separates the row from them."""
     mean = stack.references @ nearest
     variance = stack.squares @ nearest
     variance -= np.square(mean)
@@ -303,6 +367,7 @@ def _separation(rows: Float64s, stack: _Stack, k: int) -> Float64s:
     if not is_apart.all():
         squares *= is_apart
     squares /= variance
+    squares *= np.sqrt(squares)
     return squares
 
 
