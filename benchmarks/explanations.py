@@ -168,7 +168,7 @@ def by_z_scores(rows: np.ndarray, seed: int) -> Explained:
     return z_scores.max(axis=1), lambda chosen: z_scores[chosen]
 
 
-NAMED = 0.1
+NAMED = 0.05
 """Reasons name the columns that contribute at least this fraction of the first one."""
 
 EXPLAINERS = {

@@ -10,6 +10,8 @@ import polars as pl
 import pytest
 
 from rgld import RGLD, ParameterError, load
+from rgld._drift.sequence import Watch
+from rgld._drift.verdict import check_rows
 from rgld._fit.sampling import split_rows
 from rgld._kernels import column_knots
 from rgld._params import Parameters
@@ -116,6 +118,47 @@ def test_bets_go_on_from_table_to_table(detector):
     both = detector.check(pl.concat([trips(300, 4), trips(200, 5)]))
     assert second.watch == both.watch
     assert second.watch.n_rows == 500
+
+
+def payments(n, seed, start="2024-03-01"):
+    """Return rows of 90 days in random order."""
+    rng = np.random.default_rng(seed)
+    time = np.datetime64(start) + (rng.random(n) * 90 * 86_400e6).astype("timedelta64[us]")
+    return pl.DataFrame({"time": time, "amount": rng.lognormal(3, 0.7, n), "items": rng.poisson(3, n)})
+
+
+@pytest.mark.parametrize("descending", [False, True])
+def test_rows_in_the_order_of_their_dates_are_no_drift(descending):
+    train = payments(4000, 0).sort("time")
+    detector = RGLD.plus(calibration_fraction=0.2, random_state=0).fit(train)
+    for table in (train, payments(3000, 1), payments(3000, 2, "2024-06-01")):
+        in_order = table.sort("time", descending=descending)
+        found = detector.check(in_order)
+        assert not found.drifted and found.rows.sorted_by == "time" and found.rows.alarm_row is None
+        assert found.as_dict()["sequence"]["sorted_by"] == "time"
+    shuffled = payments(3000, 1)
+    assert detector.check(shuffled).rows.sorted_by is None
+    changed = payments(3000, 1).sort("time").with_columns(pl.col("amount", "items").shuffle(seed=0) * 3)
+    found = detector.check(changed)
+    assert found.sequence_alarm and found.rows.alarm_row is None
+    assert "in random order" in found.reasons[-1] and "the rows are in the order of time" in found.reasons[-1]
+    missing = train.with_columns(time=pl.lit(None, pl.Datetime))
+    assert detector.check(missing).rows.sorted_by is None
+
+
+def test_bets_on_rows_in_the_order_of_their_dates_are_fair():
+    """The money of a bet in random order is 1 on average, though the scores rise with the rows."""
+    rng = np.random.default_rng(0)
+    money = []
+    for _ in range(400):
+        scores = rng.random(300)
+        calibration, new = scores[:100], np.sort(scores[100:])
+        in_random_order, _ = check_rows(calibration, new, 0.01, Watch.begin(calibration), "time")
+        as_they_are, _ = check_rows(calibration, new, 0.01, Watch.begin(calibration))
+        money.append((in_random_order.highest, as_they_are.highest))
+    reached = np.mean(np.array(money) >= np.log(20), axis=0)
+    assert reached[0] <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 400)
+    assert reached[1] > 0.9
 
 
 def test_many_rare_values_that_were_never_seen():

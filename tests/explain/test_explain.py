@@ -50,6 +50,7 @@ def mixed_table(n, seed=0):
             "city": rng.choice(["Bern", "Genf", "Basel"], n),
             "shop": rng.choice([f"shop {i}" for i in range(30)], n),
             "paid": rng.random(n) < 0.5,
+            "returned": np.arange(n) % 250 == 7,
             "at": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 300 * 86_400, n), unit="s"),
             "size": np.where(rng.random(n) < 0.1, np.nan, rng.normal(5, 1, n)),
         }
@@ -120,7 +121,7 @@ def contributions_in_loops(model, matrix):
                 mean = sum(share * differences[n] for n, share in nearest.items())
                 variance = sum(share * (differences[n] - mean) ** 2 for n, share in nearest.items())
                 mean[np.abs(mean) < 1e-11] = 0.0
-                added = np.where(model.encoding.is_indicator[own], 0.1, 0.005)
+                added = added_in_loops(model, features)
                 cubes = (np.abs(mean) / np.sqrt(variance + added)) ** 3
                 shares = cubes / cubes.sum() if cubes.sum() > 0 else np.full(len(features), 1 / len(features))
                 for feature, share in zip(features % len(seen), shares, strict=True):
@@ -133,11 +134,30 @@ def contributions_in_loops(model, matrix):
     return result * total.sum(axis=1, keepdims=True) / np.where(sums > 0, sums, 1.0)
 
 
+def names_of(encoding):
+    """Return the kind of the column and the name of the part of each encoded column."""
+    return [(column.kind, part) for column in encoding.columns for part in column.parts]
+
+
+def is_flag(kind, part):
+    return part.startswith("is ") or (kind == "boolean" and part == "value")
+
+
+def added_in_loops(model, features):
+    """Return what is added to the variances of some scaled columns."""
+    names = names_of(model.encoding)
+    no, yes = (scaled_columns(model.scaling, np.full((1, len(names)), value))[:, 0].astype(float) for value in (0, 1))
+    flag = [0.1 * (yes[f] - no[f]) ** 2 if is_flag(*names[f % len(names)]) else 0.0 for f in features]
+    return np.maximum(flag, 0.005)
+
+
 def moved_in_loops(model, rows):
     """Return how far out the values beyond 99.8 % of the kept rows are moved, shape (n, e)."""
     kept = model.kept_rows.rows.astype(float)
     moved = np.zeros(rows.shape)
-    for j in np.flatnonzero(~model.encoding.is_indicator):
+    for j, name in enumerate(names_of(model.encoding)):
+        if is_flag(*name):
+            continue
         low, median, high = np.quantile(kept[:, j], [0.002, 0.5, 0.998])
         for i, value in enumerate(rows[:, j].astype(float)):
             if value > high > median:
@@ -405,13 +425,26 @@ def test_models_of_the_first_release_cannot_be_explained():
         [[0.0, 1.0], [0.0, 2.0], [0.0, 3.0]],
         np.zeros((20, 2)),
         np.vstack((np.eye(3), 1e300 * np.eye(3), -1e300 * np.eye(3))),
+        1.79e308 * np.where(np.arange(60).reshape(20, 3) % 7, 1, -1),
+        1.79e308 * np.where(np.arange(60).reshape(20, 3) % 2, 1, -1),
+        [[1.79e308, i % 5] for i in range(20)],
     ],
-    ids=["two rows", "a constant column", "all the same", "huge"],
+    ids=[
+        "two rows",
+        "a constant column",
+        "all the same",
+        "huge",
+        "largest",
+        "largest, both signs",
+        "largest, constant",
+    ],
 )
 def test_small_and_extreme_tables(preset, table):
     detector = PRESETS[preset](random_state=0).fit(table)
-    rows = np.vstack((np.asarray(table), np.full((1, np.shape(table)[1]), 1e305)))
-    found = detector.explain(rows)
+    far = np.array([[1e305], [-1.79e308], [1.79e308]]) * np.ones(np.shape(table)[1])
+    rows = np.vstack((np.asarray(table), far))
+    with np.errstate(all="raise", under="ignore"):
+        found = detector.explain(rows)
     assert np.isfinite(found.contributions).all() and (found.contributions >= 0).all()
     said = [text for i in range(len(rows)) for text in [*found.reasons(i), found.kind(i)]]
     assert all(text.isprintable() and "nan" not in text and "inf" not in text for text in said)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays import Float64s
-from .._table.encoding import Encoding
+from .._table.encoding import Encoding, read_values
 from .._table.profiles import Profiles
 from .._table.table import Table
 from ..exceptions import ParameterError
@@ -26,6 +26,8 @@ N_PARTS = 3
 """Parts of a check that can give an alarm: each has a third of `alpha`."""
 MAX_CHECKED_ROWS = 2**17
 """The columns of at most this many rows are looked at; of a longer table, rows chosen at random."""
+MIN_SORTED_ROWS, MIN_SORTED_CORRELATION = 30, 0.5
+"""Rows are in the order of a column if so many have a value, and its ranks are so correlated with their places."""
 MAX_SAID_RELATIONS = 5
 """Relations that the reasons name; `broken_relations` has all."""
 SCHEMA, SCHEMA_VERSION = "rgld-check", 1
@@ -53,12 +55,15 @@ class RowsCheck:
     sequence_p_value: float
     """1 / the highest wealth so far: holds at any time."""
     alarm_row: int | None
-    """Index of the row of this table after which the sequence gives an alarm; None if it gave one before, or none."""
+    """Index of the row of this table after which the sequence gives an alarm; None if it gave none here, or if the rows
+    were taken in random order."""
     distance: float
     """Largest distance of the two distributions of scores, 0 to 1."""
     is_higher: bool
     """Whether the new scores are the higher ones, where they differ most."""
     batch_p_value: float
+    sorted_by: str | None = None
+    """The column of dates that the rows are in the order of. Then they are taken in random order for the bets."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +151,7 @@ class Check:
         if found is not None and self.batch_alarm:
             said.append(words.higher_scores(found.distance, found.is_higher, found.n_calibration, found.batch_p_value))
         if found is not None and self.sequence_alarm:
-            said.append(words.sequence(found.alarm_row, found.highest, 1.0 / self.level))
+            said.append(words.sequence(found.alarm_row, found.highest, 1.0 / self.level, found.sorted_by))
         return said
 
     def as_dict(self) -> dict[str, Any]:
@@ -177,6 +182,7 @@ class Check:
             "log10_highest": self.rows.highest / np.log(10.0),
             "rows_seen": self.watch.n_rows,
             "alarm_row": self.rows.alarm_row,
+            "sorted_by": self.rows.sorted_by,
         }
 
     def _batch_as_dict(self) -> dict[str, Any] | None:
@@ -248,20 +254,53 @@ def check_table(
     notes = () if profiles.are_known else (NO_PROFILES,)
     if not len(calibration):
         return Check(len(scores), float(alpha), None, columns, (NO_CALIBRATION, *notes), None, relations)
-    rows, watch = check_rows(calibration, scores, float(alpha), watch or Watch.begin(calibration))
+    order = sorted_by(encoding, table)
+    rows, watch = check_rows(calibration, scores, float(alpha), watch or Watch.begin(calibration), order)
     return Check(len(scores), float(alpha), rows, columns, notes, watch, relations)
 
 
-def check_rows(calibration: Float64s, scores: Float64s, alpha: float, watch: Watch) -> tuple[RowsCheck, Watch]:
-    """Return what the scores say, and the state of the bets after them."""
+def sorted_by(encoding: Encoding, table: Table) -> str | None:
+    """Return the name of a column of dates that rise or fall with the rows; None if there is none.
+
+    Scores depend on dates, if only a little: the first and the last days of the training rows are rarer. So the rows of
+    such a table are not exchangeable one after the other, though the table may be as ordinary as any.
+    """
+    for j, column in enumerate(encoding.columns):
+        if column.kind != "time" and not column.date_knots:
+            continue
+        values = read_values(column, table.column(j))
+        _, ranks = np.unique(values[~np.isnan(values)], return_inverse=True)
+        if len(ranks) >= MIN_SORTED_ROWS and ranks.any():
+            correlation = np.corrcoef(ranks, np.arange(len(ranks)))[0, 1]
+            if abs(correlation) >= MIN_SORTED_CORRELATION:
+                return column.name
+    return None
+
+
+def check_rows(
+    calibration: Float64s, scores: Float64s, alpha: float, watch: Watch, order: str | None = None
+) -> tuple[RowsCheck, Watch]:
+    """Return what the scores say, and the state of the bets after them. If the rows are in the order of a column, they
+    are taken in random order."""
+    if order is not None:
+        scores = scores[np.random.default_rng([SEED, watch.n_rows]).permutation(len(scores))]
     after, path = watch.followed(scores)
     limit = float(np.log(N_PARTS / alpha))
     reached = np.flatnonzero((path >= limit) & (watch.highest < limit))
     distance, is_higher = score_distance(calibration, scores)
     p_value = distance_p_value(distance, len(calibration), len(scores))
-    alarm_row = int(reached[0]) if len(reached) else None
     wealth = float(np.exp(min(after.log_wealth, 700.0)))
-    found = RowsCheck(len(calibration), wealth, after.highest, after.p_value, alarm_row, distance, is_higher, p_value)
+    found = RowsCheck(
+        len(calibration),
+        wealth,
+        after.highest,
+        after.p_value,
+        int(reached[0]) if len(reached) and order is None else None,
+        distance,
+        is_higher,
+        p_value,
+        order,
+    )
     return found, after
 
 

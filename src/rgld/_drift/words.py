@@ -142,9 +142,12 @@ def _p(p_value: float) -> str:
     return f"= {p_value:.1g}" if p_value >= 1e-99 else "< 1e-99"
 
 
-def sequence(row: int | None, highest: float, limit: float) -> str:
+def sequence(row: int | None, highest: float, limit: float, sorted_by: str | None) -> str:
     """Say that the bets against the rows have won. The row is an index in this table, None if it was in an earlier
-    one."""
-    where = "already in an earlier table" if row is None else f"after row {row:,}"
+    one. Rows in the order of a column of dates were taken in random order."""
     reached = "over a million" if highest > np.log(1e6) else f"{np.exp(highest):,.0f}"
-    return f"rows: a bet against them in their order has reached {reached} to 1 (alarm at {limit:,.0f} to 1, {where})"
+    if sorted_by is not None:
+        order, where = "random order", f"the rows are in the order of {named(sorted_by)}"
+    else:
+        order, where = "their order", "already in an earlier table" if row is None else f"after row {row:,}"
+    return f"rows: a bet against them in {order} has reached {reached} to 1 (alarm at {limit:,.0f} to 1, {where})"

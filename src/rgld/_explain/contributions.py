@@ -9,12 +9,15 @@ references are. With e_t(x) the evidence of view t and share_tj(x) the fraction 
 - e_t says how far out the row lies in view t: its standardized score (`aggregation="standard"`) or 2 rank - 1 ("rank"),
   and 0 if that is negative. It is computed from the same view scores as the anomaly score, to the bit.
 - share_tj says how much column j separates the row from the rows that it is compared with: the cube of
-  |u_j - their mean_j| / sqrt(their variance_j + 0.005), for a flag of 0.1 in the place of 0.005, divided by the sum
-  over the view's columns. So a column in which the row's neighbours agree counts more. The cube and not the square,
+  |u_j - their mean_j| / sqrt(their variance_j + 0.005), divided by the sum over the view's columns. For a flag (a
+  boolean, a value of a category, "is missing"), 0.1 times the squared distance between no and yes takes the place of
+  0.005. So a column in which the row's neighbours agree counts more. The cube and not the square,
   because neighbours follow a changed value halfway, and then all columns that usually go with it are somewhat apart.
 - u_j is the value in the view's scaling, before its projection. Scalings bend the tails of a column, and the quantile
-  scaling ends at the largest training value: good for scores, but all far values look alike. So a value beyond 99.8 %
-  of the kept rows is moved out by 2 log(its distance from the median / the distance of these 99.8 %), at most by 2.
+  scaling ends at the largest training value: good for scores, but all far values look alike. So a value above
+  the 0.998 quantile of the kept rows is moved out by 2 log(its distance from the median / the distance of that
+  quantile), at most by 2, and one below the 0.002 quantile likewise. Flags are not moved, and neither is a side whose
+  quantile is the median.
 - A local view compares the row with its k nearest references, the same as for the score. A global view asks a broader
   question and compares the row with the nearest quarter of some of the kept rows.
 
@@ -31,11 +34,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from .. import _kernels
-from .._arrays import Float32s, Float64s, Floats, Int32s
+from .._arrays import Bools, Float32s, Float64s, Floats, Int32s
 from .._kernels.threads import ONE_BLAS_THREAD
 from .._model.model import SMALLEST_BANDWIDTH, Branch, LocalBranch, Model
 from .._model.ranks import STANDARD_BOUNDS, BranchRanks, normalized_rank
-from .._model.scaling import LARGEST_RAW_VALUE, Scaling
+from .._model.scaling import LARGEST_RAW_VALUE, Scaling, scaled_columns
 from .._model.views import Views
 from .._table.encoding import Encoding
 
@@ -54,7 +57,8 @@ ADDED_VARIANCE = 0.005
 """Added to the variance of a row's neighbours, which are few, in the unit of the scaling: a column has a variance of
 about 1."""
 ADDED_FLAG_VARIANCE = 0.1
-"""The same for flags: that none of a few neighbours has one does not say that it is rare."""
+"""The same for flags, in the squared distance between no and yes: that none of a few neighbours has one does not say
+that it is rare."""
 TAIL_FRACTION = 0.002
 """Values farther out than all but this fraction of the kept rows, on one side of a column, are moved out ..."""
 TAIL_FACTOR = 2.0
@@ -96,21 +100,28 @@ class _ExplainedBranch(NamedTuple):
 
 
 class _Tails(NamedTuple):
-    """Where the tails of the encoded columns begin. All of shape (e, 1)."""
+    """Where the tails of the encoded columns begin, in halves: whole differences of the largest floats overflow. All of
+    shape (e, 1)."""
 
     median: Float64s
     below: Float64s
-    """How far below the median the lower tail begins; infinite for a column that is not moved."""
+    """How far below the median the lower tail begins; 0 if there is none."""
     above: Float64s
 
     def moved_by(self, rows: Floats) -> Float64s:
         """Return how far out the values of encoded rows (b, e) are moved, shape (e, b): mostly 0."""
-        from_median = np.clip(rows.T, -LARGEST_RAW_VALUE, LARGEST_RAW_VALUE) - self.median
+        from_median = _halves(rows).T - self.median
+        reach = np.where(from_median < 0, self.below, self.above)
+        ratio = np.ones_like(from_median)
         with np.errstate(over="ignore"):  # an infinite ratio is moved by as much as any
-            ratio = np.abs(from_median) / np.where(from_median < 0, self.below, self.above)
+            np.divide(np.abs(from_median), reach, out=ratio, where=reach > 0)
         distance = np.minimum(TAIL_FACTOR * np.log(np.maximum(ratio, 1.0)), MOST_MOVED)
         moved: Float64s = np.copysign(distance, from_median)
         return moved
+
+
+def _halves(rows: Floats) -> Float64s:
+    return 0.5 * np.clip(rows.astype(np.float64), -LARGEST_RAW_VALUE, LARGEST_RAW_VALUE)
 
 
 class _Stack(NamedTuple):
@@ -199,7 +210,6 @@ def _shared(model: Model) -> _Shared:
     kept = rows.take(np.arange(len(model.kept_rows.rows))).astype(np.float64)
     middle = np.median(kept, axis=1, keepdims=True)
     weights = np.tile(model.encoding.weights, len(model.scaling.kinds))[:, None]
-    added_variance = np.where(model.encoding.is_indicator, ADDED_FLAG_VARIANCE, ADDED_VARIANCE)
     tails = _tails(model.kept_rows.rows, model.encoding)
     coverage = np.zeros(len(kept))
     for explained in branches:
@@ -213,7 +223,7 @@ def _shared(model: Model) -> _Shared:
         branches,
         middle,
         weights,
-        np.tile(added_variance, len(weights) // len(added_variance))[:, None] * np.square(weights),
+        _added_variance(model) * np.square(weights),
         tails,
         (kept - middle) * weights,
         _moved(tails, weights, model.kept_rows.rows),
@@ -232,15 +242,30 @@ def _shared(model: Model) -> _Shared:
     return shared
 
 
+def _flags(encoding: Encoding) -> Bools:
+    """Return which encoded columns are flags, shape (e,): 1 for yes and 0 for no."""
+    is_boolean = np.array([column.kind == "boolean" for column in encoding.columns])
+    is_value = np.zeros(len(encoding.owner), dtype=bool)
+    is_value[encoding.starts[is_boolean]] = True
+    return is_value | encoding.is_indicator
+
+
+def _added_variance(model: Model) -> Float64s:
+    """Return what is added to the variances of the scaled columns, shape (S * e, 1). That of a flag is a part of the
+    squared distance between no and yes, which is far for a rare flag."""
+    no_and_yes = np.repeat([[0.0], [1.0]], model.scaling.n_inputs, axis=1)
+    no, yes = scaled_columns(model.scaling, no_and_yes).astype(np.float64).T
+    is_flag = np.tile(_flags(model.encoding), len(model.scaling.kinds))
+    added = np.where(is_flag, ADDED_FLAG_VARIANCE * np.square(yes - no), ADDED_VARIANCE)
+    return np.maximum(added, ADDED_VARIANCE)[:, None]
+
+
 def _tails(rows: Floats, encoding: Encoding) -> _Tails:
     """Return the tails of the kept rows' columns. A flag has none, and neither has a side of a column on which hardly
     a row differs from the median: there the scaling itself leaves values far out."""
-    low, median, high = np.quantile(rows.astype(np.float64), [TAIL_FRACTION, 0.5, 1 - TAIL_FRACTION], axis=0)
-    below, above = (
-        np.where((reach > 0) & ~encoding.is_indicator, reach, np.inf)[:, None]
-        for reach in (median - low, high - median)
-    )
-    return _Tails(median[:, None], below, above)
+    low, median, high = np.quantile(_halves(rows), [TAIL_FRACTION, 0.5, 1 - TAIL_FRACTION], axis=0)[:, :, None]
+    has_tails = ~_flags(encoding)[:, None]
+    return _Tails(median, (median - low) * has_tails, (high - median) * has_tails)
 
 
 def _moved(tails: _Tails, weights: Float64s, rows: Floats) -> Float64s:

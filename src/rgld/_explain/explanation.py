@@ -29,7 +29,7 @@ from .plots import plot_contributions, plot_scores
 from .relations import BrokenByRow, BrokenRelation
 from .summary import Summary, summary_of
 
-MIN_REASON_FRACTION = 0.1
+MIN_REASON_FRACTION = 0.05
 """A column is a reason only if it contributes at least this fraction of what the row's first column contributes."""
 MIN_STANDOUT_SCORE = 0.95
 """A row stands out in a branch if its branch score is above this."""
@@ -197,7 +197,7 @@ class Explanation:
     def reasons(self, row: int, n_columns: int = 3) -> list[str]:
         """Return what is unusual about a row, column by column, the most important first.
 
-        The list is empty for a row that no view finds unusual. Columns that contribute less than a tenth of the first
+        The list is empty for a row that no view finds unusual. Columns that contribute less than a twentieth of the first
         column are left out. So are, in a row that does not stand out, values that are unusual only beside the row's
         other values.
         """

@@ -249,14 +249,16 @@ class _Sample:
         self._frames.append(features)
         self._keys = np.append(self._keys, row_keys(SAMPLE_SEED, first_row + np.arange(len(features)), None))
         if len(self._keys) > 2 * self._size(features):
-            self._frames, self._keys = [self.frame()], np.sort(self._keys)[: self._size(features)]
+            chosen = self._chosen(features)
+            self._frames, self._keys = [pl.concat(self._frames)[chosen]], self._keys[chosen]
 
     def frame(self) -> pl.DataFrame:
-        """Return the rows with the smallest keys, the smallest first if there are more."""
+        """Return the rows with the smallest keys, in the order of the table."""
         frame = pl.concat(self._frames)
-        if len(frame) <= self._size(frame):
-            return frame
-        return frame[np.argsort(self._keys, kind="stable")[: self._size(frame)]]
+        return frame if len(frame) <= self._size(frame) else frame[self._chosen(frame)]
+
+    def _chosen(self, frame: pl.DataFrame) -> Int64s:
+        return np.sort(np.argsort(self._keys, kind="stable")[: self._size(frame)])
 
     @staticmethod
     def _size(frame: pl.DataFrame) -> int:
