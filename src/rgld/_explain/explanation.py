@@ -197,9 +197,9 @@ class Explanation:
     def reasons(self, row: int, n_columns: int = 3) -> list[str]:
         """Return what is unusual about a row, column by column, the most important first.
 
-        The list is empty for a row that no view finds unusual. Columns that contribute less than a twentieth of the first
-        column are left out. So are, in a row that does not stand out, values that are unusual only beside the row's
-        other values.
+        The list is empty for a row that no view finds unusual. Columns that contribute less than a twentieth of the
+        first column are left out. So are, in a row that does not stand out, values that are unusual only beside the
+        row's other values.
         """
         row = range(len(self))[row]
         broken = self.broken_relations(row)[:n_columns]
