@@ -231,7 +231,8 @@ class Detector(Configured):
         Parameters
         ----------
         X : table
-            New rows, in the order they came in.
+            New rows, in the order they came in. If this is the order of a column of dates, the bets take them in
+            random order.
         alpha : float in (0, 1), default=0.01
             Probability of a false alarm.
         watch : Watch or None

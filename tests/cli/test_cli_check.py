@@ -246,3 +246,18 @@ def test_a_long_file_is_checked_in_batches(folder, tmp_path, monkeypatch):
     code, out, _ = check(folder, "cents.csv")
     assert code == 3 and "fare: median 1," in out
     assert check(folder, "new.csv")[0] == 0
+
+
+def test_the_sample_of_a_long_file_is_in_the_order_of_the_file(monkeypatch):
+    """Otherwise nobody would see that a long file is sorted by its dates."""
+    from rgld._fit.randomness import row_keys
+    from rgld.cli import _scoring
+
+    monkeypatch.setattr(_scoring, "MAX_CHECK_SAMPLE", 150)
+    monkeypatch.setattr(_scoring, "MIN_CHECK_SAMPLE", 150)
+    sample, start = _scoring._Sample(), 0
+    for n in (100, 90, 400, 10, 700):
+        sample.add(pl.DataFrame({"row": np.arange(start, start + n)}), start)
+        start += n
+    smallest = np.argsort(row_keys(_scoring.SAMPLE_SEED, np.arange(start), None))[:150]
+    assert sample.frame()["row"].to_list() == sorted(smallest)
