@@ -581,7 +581,7 @@ def shares_of_the_page(detector):
     with open(os.path.join(os.path.dirname(__file__), "..", "..", "docs", "explanations.md"), encoding="utf-8") as file:
         lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in file if line.startswith("| ")]
     (kinds,) = (line[1:] for line in lines if line[0] == "top three, in percent")
-    (cells,) = (line[1:] for line in lines if line[0] == detector and " of " in line[1])
+    cells = next(line[1:] for line in lines if line[0] == detector and " of " in line[1])
     return {
         kind: [int(number) / 100 for number in re.findall(r"\d+", cell)]
         for kind, cell in zip(kinds, cells, strict=True)

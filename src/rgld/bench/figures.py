@@ -148,7 +148,7 @@ def lines(
             values = frame[measure].dropna()
             ours = name.startswith("RGLD")
             style: dict[str, Any] = {"linewidth": 1.8 if ours else 1.0, "zorder": 3 if ours else 2}
-            dashes = "--" if name == "RGLD-Fast" else "-"
+            dashes = {"RGLD-Fast": "--", "RGLD-plus": "-."}.get(name, "-")
             panel.plot(
                 values.index, values, dashes, marker="o", markersize=3.5, color=_colour(name), label=name, **style
             )
