@@ -165,7 +165,7 @@ def _method_section(study: Study) -> str:
 - *Datasets.* Missing: {_missing(study) or "none"}. Three datasets are not ADBench's own files: `backdoor` is the ADRepository's table, `fraud` is the ULB table without its time column,
   and `census` was rebuilt from the raw table (close, but not identical). "The 44" leaves out census, fraud and speech.
 - *Protocol.* `src/rgld/bench/protocol.py`, split seeds 1, 2 and 3, one thread per run.
-- *Time.* Seconds are processor time of one thread, to fit and score for the first time in a process, with split seed 1. They were measured on one machine on two days, one run at a time on one of its two cores; other work ran on the other core. A quiet run of all detectors on three to six of the datasets takes 1.00 times as long (median; 0.90 to 1.08 in 90 % of the runs; `python benchmarks/quiet.py`).
+- *Time.* Seconds are processor time of one thread, to fit and score for the first time in a process, with split seed 1. They were measured on one machine on two days, one run at a time on one of its two cores; other work ran on the other core. A quiet run of all detectors on three to six of the datasets takes 1.00 times as long (median; 0.90 to 1.08 in 90 % of the runs; [everyone in one quiet run](study.md#everyone-in-one-quiet-run)).
   [speed.md](speed.md) has wall time with all cores, of one run on a quiet machine.
   To fit and score our detectors and the statistical ones (without COF and SOD) with three seeds takes {_minutes(study):.0f} minutes of one core.
 - *Versions* of the last run: {named}.
