@@ -134,6 +134,27 @@ def test_health_and_metrics(server):
     assert 'rgld_drift_log10_wealth{model="trips"}' in after
 
 
+def test_bets_are_fair_to_requests_in_any_order():
+    """A client may send a day's rows in the order of their dates, with which the scores rise."""
+    from rgld._drift.sequence import Watch
+    from rgld.serve.models import WATCHED_ROWS, Served
+
+    rng = np.random.default_rng(0)
+    highest = []
+    for _ in range(100):
+        served = Served("m", None, "", Watch.begin(rng.random(200)))
+        for _ in range(20):
+            served.bet(np.sort(rng.random(200)))
+        served.settle()
+        assert served.watch.n_rows == 20 * WATCHED_ROWS
+        highest.append(served.watch.highest)
+    assert np.mean(np.array(highest) >= np.log(20)) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 100)
+    single = Served("m", None, "", Watch.begin(rng.random(200)))
+    for score in (0.5, 0.9):
+        single.bet(np.array([score]))
+    assert single._waiting == [0.5, 0.9]
+
+
 def metrics(server):
     lines = server.get("/metrics").body.decode().splitlines()
     return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines if not line.startswith("#")}

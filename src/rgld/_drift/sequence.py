@@ -25,6 +25,8 @@ MAX_POOL = 10_000
 """Scores in the pool: so many that a rank is as good as a probability, so few that a state file stays small."""
 SEED = 17_291
 """Seed of what is drawn at random here: it is fixed, so that the same rows give the same verdict."""
+ORDER_SEED = 17_292
+"""Seed of the order of rows whose own order says something. It is another one: the draws know nothing of the order."""
 BET_BLOCK_ROWS = 1024
 """Rows whose random numbers are drawn at once; they depend on the number of the row only."""
 SLOPES = (-2.0, -1.0, 1.0, 2.0)

@@ -19,7 +19,7 @@ from ..exceptions import ParameterError
 from . import words
 from .columns import ColumnCheck, check_columns
 from .relations import RelationCheck
-from .sequence import SEED, Watch
+from .sequence import ORDER_SEED, SEED, Watch
 from .two_samples import distance_p_value, largest_distance
 
 N_PARTS = 3
@@ -283,7 +283,7 @@ def check_rows(
     """Return what the scores say, and the state of the bets after them. If the rows are in the order of a column, they
     are taken in random order."""
     if order is not None:
-        scores = scores[np.random.default_rng([SEED, watch.n_rows]).permutation(len(scores))]
+        scores = scores[np.random.default_rng([ORDER_SEED, watch.n_rows]).permutation(len(scores))]
     after, path = watch.followed(scores)
     limit = float(np.log(N_PARTS / alpha))
     reached = np.flatnonzero((path >= limit) & (watch.highest < limit))

@@ -17,7 +17,7 @@ import numpy as np
 
 from .._arrays import Float64s
 from .._detector import Detector, load
-from .._drift.sequence import Watch
+from .._drift.sequence import ORDER_SEED, Watch
 from .._drift.verdict import Check, check_table
 from .._explain.explanation import Explanation, explain_rows
 from .._explain.relations import relation_checks
@@ -33,7 +33,8 @@ MAX_MODELS = 100
 MAX_SERIAL_ROWS = 256
 """Up to this many rows one thread is faster than several."""
 WATCHED_ROWS = 32
-"""Rows of a request that are bet against: the first ones, whatever they score, so that the bets stay fair ..."""
+"""Rows of a request that are bet against, chosen at random: not by what they score, so that the bets stay fair, and not
+the first ones, which are the oldest if a client sends its rows in the order of their dates ..."""
 BET_ROWS = 64
 """... and as many are bet against together."""
 
@@ -87,9 +88,12 @@ class Served:
         return check_table(model.encoding, model.profiles, model.calibration, table, scores, alpha, None, relations)
 
     def bet(self, scores: Float64s) -> None:
-        """Bet against the first rows of a request."""
+        """Bet against some rows of a request, in random order."""
         if self.watch is not None:
-            self._waiting += scores[:WATCHED_ROWS].tolist()
+            if len(scores) > 1:
+                rng = np.random.default_rng([ORDER_SEED, self.watch.n_rows + len(self._waiting)])
+                scores = rng.choice(scores, min(len(scores), WATCHED_ROWS), replace=False)
+            self._waiting += scores.tolist()
             if len(self._waiting) >= BET_ROWS:
                 self.settle()
 
